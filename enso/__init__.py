@@ -1,0 +1,1 @@
+"""Enso, a web host for coding-agent threads."""

@@ -1,0 +1,1 @@
+"""The storage seam: stored threads and what runs them. Nothing above knows the file format."""

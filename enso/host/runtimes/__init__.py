@@ -1,0 +1,1 @@
+"""What runs a thread. Only here is a model library imported or a process started."""

@@ -1,0 +1,129 @@
+"""What each template is given: one frozen value a template, so that a page documents its own input.
+
+Wire shapes (``enso.wire``) stand in them wherever the JSON interface says the same thing.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from enso import wire
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RailRow:
+    """One thread in the rail. ``sign`` names the ensō that is drawn, ``sign_word`` says it in words."""
+
+    thread_id: str
+    key: str  # the thread's part of DOM ids: letters, digits and dashes only
+    href: str
+    title: str  # one line, cut; empty for an untitled thread
+    untitled: bool
+    message_count: int
+    last_activity_at: str  # ISO 8601, UTC
+    age: str  # "now", "4 min", "yesterday", "28 Nov"
+    sign: str  # cold | held | busy | needs | refused | cut
+    sign_word: str
+    current: bool
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RailGroup:
+    """The rows of one project, under its name."""
+
+    project_id: str
+    name: str
+    detail: str  # the directory, for a tooltip
+    key: str  # part of DOM ids
+    rows: Sequence[RailRow]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RailView:
+    """The rail: groups of rows, and what is needed to page, filter and refresh it.
+
+    ``more_href`` asks for the same rail with more rows; ``None`` when all are shown. ``shown`` is
+    how many rows are asked for. ``query`` is the filter's text.
+    """
+
+    groups: Sequence[RailGroup]
+    total: int
+    shown: int
+    query: str
+    current_thread_id: str
+    more_href: str | None
+    refresh_href: str
+    new_thread_href: str
+    waiting: int  # threads that need a person
+    serves_nothing_yet: bool  # no stored thread at all: the empty state
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Composer:
+    """The form that takes a prompt. ``blocked`` is what to do first, when no prompt can be sent."""
+
+    action: str
+    prompt_id: str
+    blocked: str
+    model_label: str
+    mode_label: str
+    project_id: str
+    projects: Sequence[tuple[str, str]]  # (id, name): a choice for a thread that is not stored yet
+    draft: str  # what was typed before a plain form was refused
+    error: str  # why a plain form was refused
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PaneView:
+    """The open thread. ``messages`` is the last page; ``earlier_href`` asks for the one before.
+
+    ``notice`` is said above everything (a malformed id, lines that were skipped).
+    """
+
+    thread_id: str
+    key: str
+    title: str
+    fresh: bool  # nothing is stored under this id yet
+    project_name: str
+    project_detail: str
+    message_count: int
+    messages: Sequence[wire.Message]
+    earlier_href: str | None
+    earlier_count: int
+    status: wire.Status
+    usage: wire.Usage
+    context: wire.Context | None
+    interrupted: wire.InterruptedTail | None
+    follow_href: str
+    notice: str
+    composer: Composer
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class HistoryView:
+    """A page of earlier messages, and where the one before it is."""
+
+    key: str
+    messages: Sequence[wire.Message]
+    earlier_href: str | None
+    earlier_count: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PageView:
+    """The whole page: rail and pane."""
+
+    rail: RailView
+    pane: PaneView
+    htmx_config: str  # JSON, for the meta element
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ErrorView:
+    """An error said as a pane: what was wrong, and what to do."""
+
+    status: int
+    heading: str
+    sentence: str
+    rail: RailView | None

@@ -1,0 +1,71 @@
+"""What the operator may set: environment variables, and the same by options of ``python app.py``.
+
+Each field's alias is its environment variable (design, section 7). A test compares this file with
+the table in README.md, so that no setting stays undocumented.
+"""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+from typing import Annotated, Literal
+
+from pydantic import Field, SecretStr, field_validator
+from pydantic_settings import BaseSettings, NoDecode, SettingsConfigDict
+
+
+def default_agent_dir() -> Path:
+    """The agent directory when nothing is set: where pi keeps its own."""
+    return Path.home() / ".pi" / "agent"
+
+
+class Settings(BaseSettings):
+    """The settings of one server; raises pydantic's ``ValidationError`` naming what is wrong."""
+
+    model_config = SettingsConfigDict(frozen=True, populate_by_name=True, extra="ignore")
+
+    host: str = Field(
+        "127.0.0.1", validation_alias="ENSO_HOST", description="Address to listen on."
+    )
+    port: int = Field(
+        7433, ge=0, le=65535, validation_alias="ENSO_PORT", description="Port; 0 takes a free one."
+    )
+    projects: Annotated[tuple[Path, ...], NoDecode] = Field(
+        default_factory=lambda: (Path.cwd(),),
+        validation_alias="ENSO_PROJECTS",
+        description="Directories this server serves, joined by the system's path separator.",
+    )
+    agent_dir: Path = Field(
+        default_factory=default_agent_dir,
+        validation_alias="PI_CODING_AGENT_DIR",
+        description="Where sessions, models.json and auth.json are kept.",
+    )
+    runtime: Literal["builtin", "pi", "auto"] = Field(
+        "builtin", validation_alias="ENSO_RUNTIME", description="What runs a thread."
+    )
+    model: str | None = Field(
+        None, validation_alias="ENSO_MODEL", description="Model of new threads: provider/model."
+    )
+    idle_seconds: float = Field(
+        600,
+        gt=0,
+        validation_alias="ENSO_IDLE_SECONDS",
+        description="How long an idle live thread is held before its runtime is let go.",
+    )
+    token: SecretStr | None = Field(
+        None,
+        validation_alias="ENSO_TOKEN",
+        description="Required to listen anywhere but on loopback.",
+    )
+
+    @field_validator("projects", mode="before")
+    @classmethod
+    def _split_projects(cls, value: object) -> object:
+        if isinstance(value, str):
+            return tuple(Path(part) for part in value.split(os.pathsep) if part)
+        return value
+
+    @field_validator("agent_dir", mode="after")
+    @classmethod
+    def _expand_agent_dir(cls, value: Path) -> Path:
+        return value.expanduser()

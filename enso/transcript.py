@@ -1,0 +1,220 @@
+"""The transcript: a thread's branch, root to leaf, in types of ours.
+
+The host decodes what a store holds into these values (``enso.host.decode``); everything above the
+storage seam reads only them. They are pure and frozen. A stored kind that is not modelled here
+becomes ``TranscriptOther`` with its kind's name, so that a transcript has as many entries as the
+branch, in the same order.
+
+Times are milliseconds since the epoch; ``None`` where the store has none that can be read.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, Literal
+
+RefusalClass = Literal[
+    "authentication",
+    "permission",
+    "model not found",
+    "rate limit",
+    "quota",
+    "context length",
+    "overloaded",
+    "server error",
+    "invalid request",
+    "content filter",
+    "timeout",
+    "connection",
+    "stream cut",
+    "unknown",
+]
+"""Why a provider did not answer; the words a person reads in the bubble."""
+
+StopReason = Literal["stop", "length", "tool-use", "error", "aborted", "other"]
+"""How an assistant message ended. ``error`` is a refused attempt."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Usage:
+    """Tokens and money of one request, or a sum of several.
+
+    Tokens are counts; ``cost`` is US dollars. ``cost_known`` is false when any part of the sum was
+    spent on a model whose price is not known: the sum is then a lower bound, and said as such.
+    """
+
+    input: int = 0
+    output: int = 0
+    cache_read: int = 0
+    cache_write: int = 0
+    cost: float = 0.0
+    cost_known: bool = True
+
+    @property
+    def total_tokens(self) -> int:
+        """All tokens, as pi's ``getSessionStats`` adds them."""
+        return self.input + self.output + self.cache_read + self.cache_write
+
+    def __add__(self, other: Usage) -> Usage:
+        return Usage(
+            input=self.input + other.input,
+            output=self.output + other.output,
+            cache_read=self.cache_read + other.cache_read,
+            cache_write=self.cache_write + other.cache_write,
+            cost=self.cost + other.cost,
+            cost_known=self.cost_known and other.cost_known,
+        )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Refusal:
+    """A provider's "no": who refused, which model, of what class, and the provider's own sentence.
+
+    ``reason`` is one line of plain text. ``status`` is the HTTP status, ``None`` without one.
+    """
+
+    provider: str
+    model: str
+    refusal_class: RefusalClass
+    status: int | None
+    reason: str
+
+    @property
+    def sentence(self) -> str:
+        """The bubble's whole text (design, section 6)."""
+        status = f" ({self.status})" if self.status is not None else ""
+        return f"{self.provider} · {self.model} refused: {self.refusal_class}{status} — {self.reason}"
+
+
+@dataclass(frozen=True, slots=True)
+class TextPart:
+    """Text as it was written; markdown when an assistant wrote it."""
+
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class ThinkingPart:
+    """What a model thought before it answered. Empty when the provider withheld it."""
+
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class ImagePart:
+    """An image; ``data`` is base64 as stored, so that nothing is decoded before it is looked at."""
+
+    mime_type: str
+    data: str
+
+
+@dataclass(frozen=True, slots=True)
+class ToolCallPart:
+    """A tool call of an assistant message. ``arguments`` is whatever JSON value the model sent."""
+
+    id: str
+    name: str
+    arguments: Any
+
+
+@dataclass(frozen=True, slots=True)
+class OtherPart:
+    """A content block of a kind that is not modelled here."""
+
+    kind: str
+
+
+Part = TextPart | ThinkingPart | ImagePart | ToolCallPart | OtherPart
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class EntryBase:
+    """What every entry has: its id on the branch, and when it was made."""
+
+    id: str
+    created_at: int | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TranscriptMessage(EntryBase):
+    """A message of the person or of the model.
+
+    ``provider`` is the stored provider id and ``model`` the model id; both empty for a user's
+    message. ``refusal`` is set when ``stop_reason`` is ``error``.
+    """
+
+    role: Literal["user", "assistant"]
+    parts: tuple[Part, ...] = ()
+    provider: str = ""
+    model: str = ""
+    usage: Usage | None = None
+    stop_reason: StopReason | None = None
+    refusal: Refusal | None = None
+    duration_ms: int | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TranscriptToolResult(EntryBase):
+    """What a tool answered. ``details`` is the tool's own JSON (a diff, for ``edit``)."""
+
+    tool_call_id: str
+    tool_name: str
+    parts: tuple[Part, ...] = ()
+    is_error: bool = False
+    details: Any = None
+    duration_ms: int | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TranscriptMarker(EntryBase):
+    """Something that happened to the thread, shown as one quiet line that opens to ``text``."""
+
+    kind: Literal["compaction", "branch-summary", "shell", "custom"]
+    title: str
+    text: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TranscriptCustom(EntryBase):
+    """State that the runtime or an extension keeps in the log, ``modes`` among it. Not shown."""
+
+    custom_type: str
+    data: Any = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TranscriptModelChange(EntryBase):
+    """From here on the thread's model is ``model`` of ``provider``."""
+
+    provider: str
+    model: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TranscriptThinkingLevel(EntryBase):
+    """From here on the thread's thinking level is ``level``."""
+
+    level: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TranscriptOther(EntryBase):
+    """An entry of a kind that is not modelled here; ``kind`` names it (``message:system``, …)."""
+
+    kind: str
+
+
+TranscriptEntry = (
+    TranscriptMessage
+    | TranscriptToolResult
+    | TranscriptMarker
+    | TranscriptCustom
+    | TranscriptModelChange
+    | TranscriptThinkingLevel
+    | TranscriptOther
+)
+
+InterruptedTail = Literal[
+    "unanswered-prompt", "tool-call-without-result", "tool-result-without-reply"
+]
+"""How a branch ends when its last turn did not settle (design, 5.6). Derived on read, never stored."""

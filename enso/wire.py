@@ -1,0 +1,393 @@
+"""Every shape that leaves the server: closed pydantic models, camelCase on the wire.
+
+The pages and the JSON interface say the same because both are rendered from these. Nothing of ours
+is imported here: whoever fills a shape knows both sides.
+"""
+
+from __future__ import annotations
+
+from typing import Annotated, Any, Literal
+
+from pydantic import BaseModel, ConfigDict, Field
+from pydantic.alias_generators import to_camel
+
+
+class Shape(BaseModel):
+    """The base of every wire shape: closed, frozen, camelCase outside and snake_case inside."""
+
+    model_config = ConfigDict(
+        extra="forbid",
+        frozen=True,
+        alias_generator=to_camel,
+        populate_by_name=True,
+        serialize_by_alias=True,
+    )
+
+
+# -- messages -----------------------------------------------------------------------------------
+
+
+class TextPart(Shape):
+    """Text of a message; markdown when the agent wrote it."""
+
+    type: Literal["text"] = "text"
+    content: str
+
+
+class ThinkingPart(Shape):
+    """What the model thought; empty when its provider withheld it."""
+
+    type: Literal["thinking"] = "thinking"
+    content: str
+
+
+class ImagePart(Shape):
+    """An image, its bytes inline as a data URL; ``url`` is empty when its kind is not shown."""
+
+    type: Literal["image"] = "image"
+    mime_type: str
+    url: str
+
+
+class ToolResult(Shape):
+    """What a tool answered: its text and images, and the tool's own details (a diff)."""
+
+    content: list[TextPart | ImagePart]
+    is_error: bool
+    details: Any = None
+
+
+class ToolCallPart(Shape):
+    """A tool call. ``state``: its arguments still stream, it runs, it is done, or it never ended."""
+
+    type: Literal["tool-call"] = "tool-call"
+    id: str
+    name: str
+    arguments: Any
+    state: Literal["streaming", "running", "done", "failed", "interrupted"]
+    result: ToolResult | None = None
+    duration_ms: int | None = None
+
+
+MessagePart = Annotated[
+    TextPart | ThinkingPart | ImagePart | ToolCallPart, Field(discriminator="type")
+]
+
+
+class Usage(Shape):
+    """Tokens, and US dollars; ``costKnown`` false: the true cost is higher by an unknown price."""
+
+    input: int
+    output: int
+    cache_read: int
+    cache_write: int
+    total_tokens: int
+    cost: float
+    cost_known: bool
+
+
+class Refusal(Shape):
+    """A provider's "no"; ``sentence`` is the whole bubble."""
+
+    provider: str
+    model: str
+    refusal_class: Annotated[str, Field(alias="class")]
+    status: int | None
+    reason: str
+    sentence: str
+
+
+class Message(Shape):
+    """What a person reads as one: a prompt, a reply with its tool calls, or a quiet marker line.
+
+    ``createdAt`` is ISO 8601 in UTC. A marker has a ``title``; its parts open under it. ``attempts``
+    above 1: this refusal stands for so many refused attempts of one prompt.
+    """
+
+    id: str
+    role: Literal["user", "assistant", "marker"]
+    created_at: str | None = None
+    parts: list[MessagePart]
+    model: str | None = None
+    provider: str | None = None
+    usage: Usage | None = None
+    stop_reason: Literal["stop", "length", "tool-use", "error", "aborted", "other"] | None = None
+    refusal: Refusal | None = None
+    title: str | None = None
+    marker: Literal["compaction", "branch-summary", "shell", "custom"] | None = None
+    streaming: bool = False
+    duration_ms: int | None = None
+
+
+InterruptedTail = Literal[
+    "unanswered-prompt", "tool-call-without-result", "tool-result-without-reply"
+]
+
+
+class PermissionModeChoice(Shape):
+    """A mode that can be chosen."""
+
+    id: str
+    label: str
+    description: str
+
+
+class PermissionMode(Shape):
+    """The mode a thread is in, and those it can be put in."""
+
+    mode: str
+    agent: str | None = None
+    modes: list[PermissionModeChoice]
+
+
+class History(Shape):
+    """A thread as it is mounted: every message of its branch, live or cold."""
+
+    thread_id: str
+    project_id: str
+    messages: list[Message]
+    permission_mode: PermissionMode
+    interrupted: InterruptedTail | None = None
+
+
+# -- threads ------------------------------------------------------------------------------------
+
+
+class StoredThread(Shape):
+    """A row of the rail."""
+
+    thread_id: str
+    project_id: str
+    title: str | None = None
+    name: str | None = None
+    last_activity_at: str
+    message_count: int
+    busy: bool
+
+
+class StoredThreads(Shape):
+    """The listing, newest first."""
+
+    threads: list[StoredThread]
+
+
+class ThreadSummary(Shape):
+    """A live thread in short."""
+
+    thread_id: str
+    project_id: str
+    busy: bool
+    generation: int
+    last_activity_at: str
+    session_file: str | None
+
+
+class Threads(Shape):
+    """The live threads."""
+
+    threads: list[ThreadSummary]
+
+
+class InspectedEntry(Shape):
+    """One entry of a live branch; ``kind`` is the entry's type, ``other`` kinds with their own name."""
+
+    id: str
+    kind: str
+    created_at: str | None = None
+    text: str | None = None
+
+
+class ThreadInspection(Shape):
+    """One live thread in full."""
+
+    thread_id: str
+    session_id: str
+    cwd: str
+    session_dir: str
+    session_file: str | None
+    permission_mode: PermissionMode
+    commands: list[str]
+    busy: bool
+    generation: int
+    last_activity_at: str
+    entries: list[InspectedEntry]
+
+
+class PromptAccepted(Shape):
+    """The answer to a prompt that started a run, or had already started one under its promptId."""
+
+    thread_id: str
+    generation: int
+
+
+class PromptImage(Shape):
+    """An image that comes with a prompt: its kind, and its bytes in base64."""
+
+    mime_type: str
+    data: str
+
+
+class PromptRequest(Shape):
+    """A prompt. ``promptId``: a repeat of the same one starts nothing. ``projectId``: for a new thread."""
+
+    message: str
+    images: list[PromptImage] = Field(default_factory=list[PromptImage], max_length=16)
+    prompt_id: str | None = Field(default=None, max_length=200)
+    project_id: str | None = Field(default=None, max_length=4096)
+
+
+class ErrorBody(Shape):
+    """What went wrong: a code for programs, a sentence for people."""
+
+    code: str
+    message: str
+
+
+class Error(Shape):
+    """The body of every answer that is not a success."""
+
+    error: ErrorBody
+
+
+# -- frames -------------------------------------------------------------------------------------
+
+
+class Context(Shape):
+    """How full the model's context is: tokens in use, and its size where that is known."""
+
+    tokens: int
+    window: int | None
+
+
+class Status(Shape):
+    """Whether a thread is live and busy, and the one word for it."""
+
+    live: bool
+    busy: bool
+    generation: int
+    word: Literal["cold", "held", "busy", "needs you", "refused", "interrupted"]
+    refusal: Refusal | None = None
+
+
+class Dialog(Shape):
+    """A question that holds up a run until a person answers it."""
+
+    id: str
+    kind: Literal["permission", "select", "confirm", "input", "editor"]
+    title: str
+    message: str | None = None
+
+
+class QueuedPrompt(Shape):
+    """A prompt that waits its turn."""
+
+    id: str
+    message: str
+    when: Literal["steer", "after"]
+
+
+class SnapshotFrame(Shape):
+    """The whole state, now."""
+
+    type: Literal["snapshot"] = "snapshot"
+    thread_id: str
+    project_id: str
+    messages: list[Message]
+    permission_mode: PermissionMode
+    interrupted: InterruptedTail | None = None
+    status: Status
+    usage: Usage
+    context: Context | None = None
+    open_dialogs: list[Dialog] = []
+    queue: list[QueuedPrompt] = []
+
+
+class StatusFrame(Status):
+    """The status changed."""
+
+    type: Literal["status"] = "status"
+
+
+class MessageFrame(Shape):
+    """A message as it now is: a new one, or one that changed."""
+
+    type: Literal["message"] = "message"
+    message: Message
+
+
+class MessageDroppedFrame(Shape):
+    """A message that streamed and was not kept."""
+
+    type: Literal["message-dropped"] = "message-dropped"
+    message_id: str
+
+
+class PartDeltaFrame(Shape):
+    """Text to append to a part of a streaming message."""
+
+    type: Literal["part-delta"] = "part-delta"
+    message_id: str
+    index: int
+    delta: str
+
+
+class PartFrame(Shape):
+    """A part as it now is: a new one, or one that changed."""
+
+    type: Literal["part"] = "part"
+    message_id: str
+    index: int
+    part: MessagePart
+
+
+class UsageFrame(Shape):
+    """The thread's spend and context changed."""
+
+    type: Literal["usage"] = "usage"
+    usage: Usage
+    context: Context | None = None
+
+
+class ModeFrame(Shape):
+    """The permission mode changed."""
+
+    type: Literal["mode"] = "mode"
+    permission_mode: PermissionMode
+
+
+class RailFrame(Shape):
+    """The rail changed: the rows that did, and the ids of those that went."""
+
+    type: Literal["rail"] = "rail"
+    threads: list[StoredThread]
+    gone: list[str]
+
+
+class NoticeFrame(Shape):
+    """A sentence for the person, not part of the thread."""
+
+    type: Literal["notice"] = "notice"
+    message: str
+
+
+class HeartbeatFrame(Shape):
+    """Nothing changed; the connection lives. ``at`` is ISO 8601 in UTC."""
+
+    type: Literal["heartbeat"] = "heartbeat"
+    at: str
+
+
+Frame = Annotated[
+    SnapshotFrame
+    | StatusFrame
+    | MessageFrame
+    | MessageDroppedFrame
+    | PartDeltaFrame
+    | PartFrame
+    | UsageFrame
+    | ModeFrame
+    | RailFrame
+    | NoticeFrame
+    | HeartbeatFrame,
+    Field(discriminator="type"),
+]
