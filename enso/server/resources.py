@@ -14,7 +14,7 @@ _CHECKOUT = _PACKAGE.parent
 
 
 def template_dir() -> Path:
-    """The directory of the page templates and partials. Raises ``FileNotFoundError`` if it is gone."""
+    """The directory of the page templates and partials; ``FileNotFoundError`` if it is gone."""
     return _find("templates")
 
 

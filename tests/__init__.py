@@ -1,0 +1,1 @@
+"""Tests of Enso; the folders mirror the package."""
