@@ -50,6 +50,17 @@ class SessionUnreadable(HostError):
         super().__init__(why)
 
 
+class SessionNotWritten(HostError):
+    """The session file could not be written (full disk, no permission, a file that is gone)."""
+
+    status = 409
+    code = "session-not-written"
+
+    def __init__(self, thread_id: str, why: str) -> None:
+        self.thread_id = thread_id
+        super().__init__(why)
+
+
 class PromptRefused(HostError):
     """The runtime cannot take a prompt now: no model, no key, a model that is gone, or busy."""
 

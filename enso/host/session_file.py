@@ -1,0 +1,299 @@
+"""One session file that a live thread owns: reading it whole, and appending to it.
+
+Owns every write to a session file: how a file begins, the one whole line that an append adds, the
+migration of an old version, and noticing that another program wrote. Memory stays in line with the
+file: an entry that was not written is no parent of a later one. Knows nothing of what entries say.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import re
+import threading
+import uuid
+from collections.abc import Mapping
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any, Final
+
+from enso.host.contract import SessionNotWritten, SessionUnreadable
+from enso.host.json_lines import dump_line
+from enso.host.session_log import (
+    CURRENT_VERSION,
+    Entry,
+    Header,
+    SessionLog,
+    branch_of,
+    read_header,
+    read_session,
+)
+from enso.host.session_migration import write_migrated
+from enso.host.session_write import FileStamp, append_whole, create_whole, stamp_of
+
+_FIELDS_FIRST: Final = ("custom", "custom_message")
+_LONGEST_DIRECTORY_NAME: Final = 200
+
+
+class SessionFile:
+    """The log of one thread, in memory and on disk. Thread-safe: one lock around everything."""
+
+    def __init__(self, path: Path, header: Header, log: SessionLog | None) -> None:
+        """Not for callers: use ``open`` or ``create``."""
+        self._lock = threading.RLock()
+        self._path = path
+        self._header = header
+        self._stamp: FileStamp | None = None
+        self._foreign = False
+        self._adopt(log or SessionLog(header))
+
+    # -- opening ----------------------------------------------------------------------------------
+
+    @classmethod
+    def open(cls, path: Path) -> SessionFile:
+        """Read the session at ``path``. Writes nothing: what a file needs is done at first append.
+
+        Raises ``SessionUnreadable`` when it is gone, no session, or of a version above 3.
+        """
+        stamp = stamp_of(path)
+        log = _read(path)
+        opened = cls(path, log.header, log)
+        opened._stamp = stamp
+        return opened
+
+    @classmethod
+    def create(
+        cls, sessions_dir: Path, thread_id: str, cwd: Path, parent: str | None = None
+    ) -> SessionFile:
+        """A new session of ``thread_id`` in ``cwd``. Nothing is on disk until ``begin``.
+
+        ``parent`` is the path of the session it was forked from.
+        """
+        now = iso_now()
+        stored: Entry = {
+            "type": "session",
+            "version": CURRENT_VERSION,
+            "id": thread_id,
+            "timestamp": now,
+            "cwd": str(cwd),
+        }
+        if parent is not None:
+            stored["parentSession"] = parent
+        header = read_header(stored)
+        if header is None:
+            raise SessionUnreadable(thread_id, "This is no session header.")
+        name = f"{re.sub('[:.]', '-', now)}_{thread_id}.jsonl"
+        return cls(sessions_dir / directory_name(cwd) / name, header, None)
+
+    @property
+    def thread_id(self) -> str:
+        """The session's id, by its header."""
+        return self._header.id
+
+    @property
+    def cwd(self) -> Path:
+        """The directory that the header records."""
+        return Path(self._header.cwd)
+
+    @property
+    def path(self) -> Path:
+        """Where the file is, or will be."""
+        return self._path
+
+    @property
+    def directory(self) -> Path:
+        """The directory the file is in, or will be in."""
+        return self._path.parent
+
+    # -- reading ----------------------------------------------------------------------------------
+
+    def exists(self) -> bool:
+        """Whether the file is on disk, as far as this object wrote or read it."""
+        with self._lock:
+            return self._stamp is not None
+
+    def entries(self) -> list[Entry]:
+        """The stored entries of the whole file, in file order. The list is the caller's own."""
+        with self._lock:
+            return list(self._entries)
+
+    def branch(self) -> list[Entry]:
+        """The stored entries from root to leaf, in the shapes of version 3."""
+        with self._lock:
+            return branch_of(self._entries)
+
+    @property
+    def leaf_id(self) -> str | None:
+        """The id of the last entry: the parent of the next one."""
+        with self._lock:
+            return self._leaf_id
+
+    @property
+    def name(self) -> str | None:
+        """The name that a person gave the thread."""
+        with self._lock:
+            return SessionLog(self._header, self._entries).name
+
+    @property
+    def skipped_lines(self) -> int:
+        """How many damaged lines the last reading met."""
+        with self._lock:
+            return self._skipped
+
+    def new_entry_id(self) -> str:
+        """Eight hex digits that no entry of this file has, given out once."""
+        with self._lock:
+            while (entry_id := uuid.uuid4().hex[:8]) in self._ids:
+                pass
+            self._ids.add(entry_id)
+            return entry_id
+
+    def changed_elsewhere(self) -> bool:
+        """Whether another program changed or removed the file since it was last read or written."""
+        with self._lock:
+            if self._stamp is None:
+                return False
+            return self._foreign or stamp_of(self._path) != self._stamp
+
+    def reload(self) -> None:
+        """Read the file again, after it changed elsewhere. Raises ``SessionUnreadable``."""
+        with self._lock:
+            if self._stamp is None:
+                return
+            stamp = stamp_of(self._path)
+            log = _read(self._path)
+            if log.header.id != self.thread_id:
+                raise SessionUnreadable(self.thread_id, "The file now holds another thread.")
+            self._adopt(log)
+            self._stamp, self._foreign = stamp, False
+
+    def _adopt(self, log: SessionLog) -> None:
+        self._header = log.header
+        self._entries = log.entries
+        self._skipped = log.skipped
+        self._ids = {entry["id"] for entry in log.entries}
+        self._leaf_id: str | None = log.entries[-1]["id"] if log.entries else None
+
+    # -- writing ----------------------------------------------------------------------------------
+
+    def begin(self) -> None:
+        """Make the file exist, with its header and everything appended so far, in one go.
+
+        Does nothing when it exists. Raises ``SessionNotWritten``; then there is no file.
+        """
+        with self._lock:
+            if self._stamp is None:
+                lines = [self._dump(entry) for entry in (self._header.raw, *self._entries)]
+                self._stamp = create_whole(self._path, b"".join(lines), self.thread_id)
+
+    def append(
+        self,
+        type: str,  # noqa: A002 - the format's own word
+        fields: Mapping[str, Any],
+        *,
+        entry_id: str | None = None,
+    ) -> dict[str, Any]:
+        """Append an entry as the child of the leaf, which it becomes; returns it as stored.
+
+        In memory alone until ``begin``; afterwards one write of one whole line. Raises
+        ``SessionNotWritten``; then the entry is neither in the file nor in memory.
+        """
+        with self._lock:
+            if self._stamp is not None:
+                self._prepare_file()
+            entry = self._build(type, fields, entry_id or self.new_entry_id())
+            line = self._dump(entry)
+            if self._stamp is not None:
+                self._write(line)
+            self._entries.append(entry)
+            self._ids.add(entry["id"])
+            self._leaf_id = entry["id"]
+            return entry
+
+    def _build(self, kind: str, fields: Mapping[str, Any], entry_id: str) -> Entry:
+        """The entry with its keys in pi's order: an extension's fields stand before the id."""
+        place: Entry = {"id": entry_id, "parentId": self._leaf_id, "timestamp": iso_now()}
+        if kind in _FIELDS_FIRST:
+            return {"type": kind, **fields, **place}
+        return {"type": kind, **place, **fields}
+
+    def _dump(self, entry: Entry) -> bytes:
+        try:
+            return dump_line(entry)
+        except ValueError as error:
+            raise SessionNotWritten(
+                self.thread_id, f"This entry cannot be stored: {error}."
+            ) from error
+
+    def _prepare_file(self) -> None:
+        """Before a write: follow a file that was rewritten elsewhere, and migrate an old version.
+
+        A file that only grew is left as read: the entry becomes a child of the leaf it was made
+        for. One that was replaced or cut may have lost that leaf, so it is read again.
+        """
+        now = stamp_of(self._path)
+        if now is None:
+            raise SessionNotWritten(self.thread_id, f"The session file {self._path} is gone.")
+        if self._stamp is not None and not now.grown_from(self._stamp):
+            self._reload_around_leaf()
+        if self._header.version is not None and self._header.version < CURRENT_VERSION:
+            self._migrate()
+
+    def _reload_around_leaf(self) -> None:
+        leaf_id = self._leaf_id
+        try:
+            self.reload()
+        except SessionUnreadable as error:
+            raise SessionNotWritten(self.thread_id, str(error)) from error
+        if leaf_id in self._ids:
+            self._leaf_id = leaf_id
+
+    def _migrate(self) -> None:
+        """Bring the file to version 3, then read it: its entries keep the ids they were given."""
+        leaf_id = self._leaf_id
+        write_migrated(self._path, self.thread_id)
+        self.reload()
+        if leaf_id in self._ids:
+            self._leaf_id = leaf_id
+
+    def _write(self, line: bytes) -> None:
+        before = self._stamp
+        after, alone = append_whole(self._path, line, self.thread_id, before)
+        self._foreign = self._foreign or not alone
+        self._stamp = after
+
+
+def directory_name(cwd: Path) -> str:
+    """The name of the directory that keeps the sessions of ``cwd``, as pi makes it.
+
+    A name that is longer than file systems take is cut and told apart by a digest.
+    """
+    name = re.sub(r"[/\\:]", "-", re.sub(r"^[/\\]", "", str(cwd)))
+    encoded = os.fsencode(name)
+    if len(encoded) > _LONGEST_DIRECTORY_NAME:
+        digest = hashlib.sha256(encoded).hexdigest()[:12]
+        name = os.fsdecode(encoded[: _LONGEST_DIRECTORY_NAME - 20]) + f"-{digest}"
+    return f"--{name}--"
+
+
+def iso_now() -> str:
+    """Now in UTC, with milliseconds, as JavaScript's ``toISOString`` writes it."""
+    return datetime.now(UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")
+
+
+def _read(path: Path) -> SessionLog:
+    """The session at ``path``, if Enso may continue it; raises ``SessionUnreadable``."""
+    try:
+        log = read_session(path)
+    except OSError as error:
+        raise SessionUnreadable("", f"{path} cannot be read: {error.strerror}.") from error
+    if log is None:
+        raise SessionUnreadable("", f"{path} is no session file.")
+    if not log.header.writable:
+        version = log.header.raw.get("version")
+        raise SessionUnreadable(
+            log.header.id,
+            f"This thread is stored in version {str(version)[:40]} of the session format. Enso "
+            f"writes version {CURRENT_VERSION} and leaves the file as it is.",
+        )
+    return log

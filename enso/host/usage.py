@@ -1,0 +1,73 @@
+"""Tokens and money: a stored ``usage`` object to ours, and the sum over a whole session file.
+
+The sum follows pi's ``getSessionStats``: every entry of the file counts, on the branch or not.
+Knows nothing of prices.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Mapping
+from typing import Any, Final, cast
+
+from enso.transcript import Usage
+
+_MOST_TOKENS: Final = 2**53
+_MOST_DOLLARS: Final = 1e12
+
+
+def read_usage(value: Any) -> Usage | None:
+    """A stored ``usage`` object in our type; ``None`` when there is none.
+
+    A count that is no number, not finite or negative is 0. ``priceUnknown: true`` beside
+    ``cost.total`` is Enso's own mark for a model whose price is not known.
+    """
+    if not isinstance(value, dict):
+        return None
+    stored = cast("dict[str, Any]", value)
+    cost = stored.get("cost")
+    money: Mapping[str, Any] = cast("dict[str, Any]", cost) if isinstance(cost, dict) else {}
+    return Usage(
+        input=_tokens(stored.get("input")),
+        output=_tokens(stored.get("output")),
+        cache_read=_tokens(stored.get("cacheRead")),
+        cache_write=_tokens(stored.get("cacheWrite")),
+        cost=min(_finite(money.get("total")), _MOST_DOLLARS),
+        cost_known=money.get("priceUnknown") is not True,
+    )
+
+
+def total_usage(entries: Iterable[Mapping[str, Any]]) -> Usage:
+    """The spend of all stored entries, as pi's ``getSessionStats`` adds it."""
+    total = Usage()
+    for entry in entries:
+        usage = read_usage(_usage_of(entry))
+        if usage is not None:
+            total += usage
+    return total
+
+
+def _usage_of(entry: Mapping[str, Any]) -> Any:
+    """The ``usage`` that counts for an entry: its own, or its message's."""
+    kind = entry.get("type")
+    if kind in ("usage", "compaction", "branch_summary"):
+        return entry.get("usage")
+    message = entry.get("message")
+    if kind != "message" or not isinstance(message, dict):
+        return None
+    stored = cast("dict[str, Any]", message)
+    return stored.get("usage") if stored.get("role") in ("assistant", "toolResult") else None
+
+
+def _finite(value: Any) -> float:
+    if isinstance(value, bool) or not isinstance(value, (int, float)) or value < 0:
+        return 0.0
+    try:
+        number = float(value)
+    except OverflowError:
+        return 0.0
+    return number if math.isfinite(number) else 0.0
+
+
+def _tokens(value: Any) -> int:
+    return int(min(_finite(value), _MOST_TOKENS))
