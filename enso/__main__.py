@@ -1,0 +1,10 @@
+"""``python -m enso``: what ``python app.py`` is in a checkout, for an installed Enso."""
+
+from __future__ import annotations
+
+import sys
+
+from enso.server.application import main
+
+if __name__ == "__main__":
+    sys.exit(main())
