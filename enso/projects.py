@@ -25,7 +25,7 @@ class Projects:
     """The served directories, in the operator's order, each real directory once."""
 
     def __init__(self, directories: Sequence[Path]) -> None:
-        given = [directory.expanduser().absolute() for directory in directories]
+        given = [Path(os.path.normpath(d.expanduser().absolute())) for d in directories]
         once = {os.path.realpath(directory): directory for directory in reversed(given)}
         kept = [directory for directory in given if directory in once.values()]
         self.all: tuple[Project, ...] = _distinctly_named(dict.fromkeys(kept))

@@ -6,7 +6,7 @@ agent likewise. What a mode permits is decided where tools run.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any, Final, cast
 
 from enso.host.contract import PermissionModeChoice, PermissionModeId, PermissionModeState
@@ -40,24 +40,21 @@ def stored_mode(transcript: Sequence[TranscriptEntry]) -> PermissionModeState:
 
     A mode that this server does not know is kept by its name: whoever acts on it treats it as ask.
     """
-    mode = _last_name(transcript, custom_type="modes", keys=("mode",))
-    agent = _last_name(transcript, custom_type="active_agent", keys=("agent", "name"))
-    return PermissionModeState(mode=mode or FRESH_MODE, agent=agent, modes=MODES)
+    mode = next((name for name in _names(transcript, "modes", "mode") if name), FRESH_MODE)
+    agent = next(iter(_names(transcript, "active_agent", "agent")), None)
+    return PermissionModeState(mode=mode, agent=agent, modes=MODES)
 
 
-def _last_name(
-    transcript: Sequence[TranscriptEntry], *, custom_type: str, keys: tuple[str, ...]
-) -> str | None:
-    """The name in the last entry of this custom type; ``None`` when it holds none."""
+def _names(
+    transcript: Sequence[TranscriptEntry], custom_type: str, key: str
+) -> Iterator[str | None]:
+    """The names in the entries of a custom type, the last one first; ``None`` for one without."""
     for entry in reversed(transcript):
         if isinstance(entry, TranscriptCustom) and entry.custom_type == custom_type:
-            return _name(entry.data, keys)
-    return None
+            yield _name(entry.data, key)
 
 
-def _name(data: Any, keys: tuple[str, ...]) -> str | None:
-    if isinstance(data, str):
-        return data or None
-    stored = cast("dict[str, Any]", data) if isinstance(data, dict) else {}
-    named = (stored.get(key) for key in keys)
-    return next((name for name in named if isinstance(name, str) and name), None)
+def _name(data: Any, key: str) -> str | None:
+    """A name stands in an object under its key, or by itself."""
+    name: Any = cast("dict[str, Any]", data).get(key) if isinstance(data, dict) else data
+    return name if isinstance(name, str) and name else None
