@@ -1,0 +1,31 @@
+"""How long ago something was, in the fewest words a person reads at a glance.
+
+Knows times and words alone; the same words are spoken by ``static/enso.js``, which keeps them fresh.
+"""
+
+from __future__ import annotations
+
+from datetime import datetime
+
+_MONTHS = ("Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec")
+
+
+def age_words(moment: datetime, *, now: datetime) -> str:
+    """``now``, ``4 min``, ``3 h``, ``yesterday``, ``28 Nov`` or ``28 Nov 2024``.
+
+    Both times are aware; days are counted in the zone of ``now``. A time that lies ahead is ``now``:
+    clocks of two machines differ.
+    """
+    seconds = (now - moment).total_seconds()
+    if seconds < 60:
+        return "now"
+    if seconds < 3600:
+        return f"{int(seconds // 60)} min"
+    local = moment.astimezone(now.tzinfo)
+    days = (now.date() - local.date()).days
+    if days == 0 or seconds < 6 * 3600:
+        return f"{int(seconds // 3600)} h"
+    if days == 1:
+        return "yesterday"
+    day = f"{local.day} {_MONTHS[local.month - 1]}"
+    return day if local.year == now.year else f"{day} {local.year}"

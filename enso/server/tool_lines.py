@@ -1,0 +1,273 @@
+"""How a tool call reads: one quiet line (what, on what, outcome), and what opens under it.
+
+Knows the tools that real pi has by name; any other reads by its name and its arguments as compact
+JSON. Arguments and details are whatever JSON a model or a tool made: nothing is taken for granted,
+and nothing here is HTML.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any, cast
+
+from enso import wire
+
+MAX_SUBJECT = 300
+MAX_RESULT_CHARACTERS = 20_000
+MAX_RESULT_LINES = 400
+
+_EXIT_CODE = re.compile(r"\n*Command exited with code (-?\d{1,10})\s*\Z")
+_DIFF_NUMBER = re.compile(r"([+\- ])( *\d+ ?)")
+
+
+@dataclass(frozen=True, slots=True)
+class Note:
+    """A few words behind the subject; ``kind`` is ``plus``, ``minus`` or empty."""
+
+    text: str
+    kind: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class CutText:
+    """The start of a text, and how many lines and characters of it are left out."""
+
+    text: str
+    lines_left_out: int = 0
+    characters_left_out: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class DiffLine:
+    """One line of a diff; ``kind`` is ``add``, ``del`` or ``ctx``."""
+
+    kind: str
+    text: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ToolLook:
+    """What the templates draw of a tool call. ``arguments`` is empty when the line says them all."""
+
+    name: str
+    subject: str
+    notes: tuple[Note, ...]
+    state: str
+    arguments: CutText | None
+    diff: tuple[DiffLine, ...]
+    diff_left_out: int
+    output: CutText | None
+    images: tuple[wire.ImagePart, ...]
+
+    @property
+    def opens(self) -> bool:
+        """Whether there is anything under the line."""
+        return bool(self.arguments or self.diff or self.output or self.images)
+
+
+def tool_look(call: wire.ToolCallPart) -> ToolLook:
+    """How ``call`` reads."""
+    arguments = _mapping(call.arguments)
+    subject, notes, shows_all = _READERS.get(call.name, _read_unknown)(arguments, call)
+    text, exit_note = _output_text(call)
+    diff = _diff_lines(call)
+    outcome = (*notes, *_diff_notes(diff), *_outcome_notes(call, exit_note))
+    kept = diff[:MAX_RESULT_LINES]
+    hidden = (call.name == "edit" and bool(diff)) or not text.strip()
+    return ToolLook(
+        name=call.name or "unnamed tool",
+        subject=_one_line(subject),
+        notes=outcome,
+        state=call.state,
+        arguments=_opened_arguments(call, subject, shows_all=shows_all),
+        diff=tuple(kept),
+        diff_left_out=len(diff) - len(kept),
+        output=None if hidden else cut_text(text),
+        images=_images(call),
+    )
+
+
+def cut_text(
+    text: str, *, lines: int = MAX_RESULT_LINES, characters: int = MAX_RESULT_CHARACTERS
+) -> CutText:
+    """The first ``lines`` lines of ``text``, and of these the first ``characters`` characters."""
+    text = text.rstrip("\n")
+    end = 0
+    for _ in range(lines):
+        end = text.find("\n", end) + 1
+        if not end:
+            break
+    shown = text[: end - 1] if end else text
+    shown = shown[:characters]
+    left = text[len(shown) :]
+    if not left:
+        return CutText(text)
+    return CutText(shown, left.count("\n"), len(left))
+
+
+# -- the line -----------------------------------------------------------------------------------
+
+_Reading = tuple[str, tuple[Note, ...], bool]
+
+
+def _read_read(arguments: Mapping[str, Any], _call: wire.ToolCallPart) -> _Reading:
+    offset, limit = _whole(arguments.get("offset")), _whole(arguments.get("limit"))
+    if offset is None and limit is None:
+        return _text(arguments, "path"), (), True
+    start = offset or 1
+    span = f"{start}–{start + limit - 1}" if limit else f"from {start}"
+    return _text(arguments, "path"), (Note(span),), True
+
+
+def _read_bash(arguments: Mapping[str, Any], _call: wire.ToolCallPart) -> _Reading:
+    command = _text(arguments, "command")
+    return command, (), "\n" not in command.strip() and len(command) <= MAX_SUBJECT
+
+
+def _read_edit(arguments: Mapping[str, Any], call: wire.ToolCallPart) -> _Reading:
+    return _text(arguments, "path"), (), bool(_diff_text(call))
+
+
+def _read_write(arguments: Mapping[str, Any], _call: wire.ToolCallPart) -> _Reading:
+    content = _text(arguments, "content")
+    count = content.count("\n") + (not content.endswith("\n")) if content else 0
+    return _text(arguments, "path"), (Note(_counted(count, "line")),), False
+
+
+def _read_search(arguments: Mapping[str, Any], _call: wire.ToolCallPart) -> _Reading:
+    places = [Note(f"in {place}") for name in ("path", "glob") if (place := _text(arguments, name))]
+    return _text(arguments, "pattern"), tuple(places), True
+
+
+def _read_ls(arguments: Mapping[str, Any], _call: wire.ToolCallPart) -> _Reading:
+    return _text(arguments, "path") or ".", (), True
+
+
+def _read_unknown(_arguments: Mapping[str, Any], call: wire.ToolCallPart) -> _Reading:
+    compact = _compact_json(call.arguments)
+    return compact, (), len(compact) <= 80
+
+
+_READERS: Mapping[str, Callable[[Mapping[str, Any], wire.ToolCallPart], _Reading]] = {
+    "read": _read_read,
+    "bash": _read_bash,
+    "edit": _read_edit,
+    "write": _read_write,
+    "grep": _read_search,
+    "find": _read_search,
+    "ls": _read_ls,
+}
+
+
+def _outcome_notes(call: wire.ToolCallPart, exit_note: str) -> tuple[Note, ...]:
+    words = {
+        "failed": exit_note or "failed",
+        "interrupted": "no result",
+        "running": "running",
+        "streaming": "writing",
+        "done": exit_note,
+    }
+    took = duration_words(call.duration_ms) if (call.duration_ms or 0) >= 1000 else ""
+    return tuple(Note(text) for text in (took, words[call.state]) if text)
+
+
+def _diff_notes(diff: list[DiffLine]) -> tuple[Note, ...]:
+    added = sum(line.kind == "add" for line in diff)
+    removed = sum(line.kind == "del" for line in diff)
+    if not diff:
+        return ()
+    return (Note(f"+{added}", "plus"), Note(f"−{removed}", "minus"))
+
+
+def duration_words(milliseconds: int | None) -> str:
+    """``0.4 s``, ``12 s``, ``3 min 5 s``; empty for none."""
+    if milliseconds is None or milliseconds < 0:
+        return ""
+    seconds = milliseconds / 1000
+    if seconds < 10:
+        return f"{seconds:.1f} s"
+    if seconds < 60:
+        return f"{int(seconds)} s"
+    return f"{int(seconds // 60)} min {int(seconds % 60)} s"
+
+
+# -- what opens ---------------------------------------------------------------------------------
+
+
+def _output_text(call: wire.ToolCallPart) -> tuple[str, str]:
+    """The result's text, and ``exit 3`` when it ends in the shell's own sentence of it."""
+    if call.result is None:
+        return "", ""
+    texts = [part.content for part in call.result.content if isinstance(part, wire.TextPart)]
+    text = "\n".join(texts)
+    found = _EXIT_CODE.search(text) if call.name == "bash" else None
+    if found is None:
+        return text, ""
+    return text[: found.start()], f"exit {found[1]}"
+
+
+def _images(call: wire.ToolCallPart) -> tuple[wire.ImagePart, ...]:
+    content = call.result.content if call.result else []
+    return tuple(part for part in content if isinstance(part, wire.ImagePart))
+
+
+def _opened_arguments(
+    call: wire.ToolCallPart, subject: str, *, shows_all: bool
+) -> CutText | None:
+    if shows_all:
+        return None
+    arguments = _mapping(call.arguments)
+    if call.name == "bash":
+        return cut_text(subject)
+    if call.name == "write":
+        content = _text(arguments, "content")
+        return cut_text(content) if content else None
+    return cut_text(json.dumps(call.arguments, ensure_ascii=False, indent=1))
+
+
+def _diff_text(call: wire.ToolCallPart) -> str:
+    details = _mapping(call.result.details) if call.result else {}
+    return _text(details, "diff")
+
+
+def _diff_lines(call: wire.ToolCallPart) -> list[DiffLine]:
+    """The lines of ``details.diff``: a sign, a line number, the text."""
+    text = _diff_text(call) if call.name == "edit" else ""
+    if not text:
+        return []
+    kinds = {"+": "add", "-": "del"}
+    return [DiffLine(kinds.get(line[:1], "ctx"), line) for line in text.split("\n")]
+
+
+# -- small readings -----------------------------------------------------------------------------
+
+
+def _mapping(value: Any) -> Mapping[str, Any]:
+    return cast("Mapping[str, Any]", value) if isinstance(value, Mapping) else {}
+
+
+def _text(arguments: Mapping[str, Any], name: str) -> str:
+    value = arguments.get(name)
+    return value if isinstance(value, str) else ""
+
+
+def _whole(value: Any) -> int | None:
+    return value if isinstance(value, int) and not isinstance(value, bool) else None
+
+
+def _counted(count: int, word: str) -> str:
+    return f"{count:,} {word}" if count == 1 else f"{count:,} {word}s"
+
+
+def _one_line(text: str) -> str:
+    line = " ".join(text[: MAX_SUBJECT * 4].split())
+    return line if len(line) <= MAX_SUBJECT else f"{line[: MAX_SUBJECT - 1]}…"
+
+
+def _compact_json(value: Any) -> str:
+    if value is None or value == {}:
+        return ""
+    return json.dumps(value, ensure_ascii=False, separators=(", ", ": "))
