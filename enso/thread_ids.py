@@ -38,7 +38,7 @@ def new_thread_id() -> str:
 
 
 def refused_id_sentence(text: str) -> str:
-    """What a person is told of an id that cannot name a thread; the text is shortened, not trusted."""
+    """What a person is told of an id that cannot name a thread; the text is cut, not trusted."""
     shown = text if len(text) <= 60 else f"{text[:57]}…"
     return (
         f"“{shown}” cannot be a thread id: an id has 1 to {MAX_THREAD_ID_LENGTH} letters, digits, "

@@ -83,7 +83,8 @@ class Refusal:
     def sentence(self) -> str:
         """The bubble's whole text (design, section 6)."""
         status = f" ({self.status})" if self.status is not None else ""
-        return f"{self.provider} · {self.model} refused: {self.refusal_class}{status} — {self.reason}"
+        refused = f"refused: {self.refusal_class}{status}"
+        return f"{self.provider} · {self.model} {refused} — {self.reason}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -217,4 +218,4 @@ TranscriptEntry = (
 InterruptedTail = Literal[
     "unanswered-prompt", "tool-call-without-result", "tool-result-without-reply"
 ]
-"""How a branch ends when its last turn did not settle (design, 5.6). Derived on read, never stored."""
+"""How a branch ends when its last turn did not settle. Derived on read, never stored."""

@@ -13,7 +13,7 @@ from pydantic.alias_generators import to_camel
 
 
 class Shape(BaseModel):
-    """The base of every wire shape: closed, frozen, camelCase outside and snake_case inside."""
+    """The base of every wire shape: closed, frozen, camelCase outside, snake_case inside."""
 
     model_config = ConfigDict(
         extra="forbid",
@@ -58,7 +58,7 @@ class ToolResult(Shape):
 
 
 class ToolCallPart(Shape):
-    """A tool call. ``state``: its arguments still stream, it runs, it is done, or it never ended."""
+    """A tool call. ``state``: its arguments stream, it runs, it is done, or it never ended."""
 
     type: Literal["tool-call"] = "tool-call"
     id: str
@@ -100,8 +100,7 @@ class Refusal(Shape):
 class Message(Shape):
     """What a person reads as one: a prompt, a reply with its tool calls, or a quiet marker line.
 
-    ``createdAt`` is ISO 8601 in UTC. A marker has a ``title``; its parts open under it. ``attempts``
-    above 1: this refusal stands for so many refused attempts of one prompt.
+    ``createdAt`` is ISO 8601 in UTC. A marker has a ``title``; its parts open under it.
     """
 
     id: str
@@ -189,7 +188,7 @@ class Threads(Shape):
 
 
 class InspectedEntry(Shape):
-    """One entry of a live branch; ``kind`` is the entry's type, ``other`` kinds with their own name."""
+    """One entry of a live branch; ``kind`` is its type, ``other`` kinds with their own name."""
 
     id: str
     kind: str
@@ -228,7 +227,7 @@ class PromptImage(Shape):
 
 
 class PromptRequest(Shape):
-    """A prompt. ``promptId``: a repeat of the same one starts nothing. ``projectId``: for a new thread."""
+    """A prompt. A repeat of a ``promptId`` starts nothing; ``projectId`` is for a new thread."""
 
     message: str
     images: list[PromptImage] = Field(default_factory=list[PromptImage], max_length=16)

@@ -22,7 +22,7 @@ from enso.transcript import Part, Refusal, TranscriptEntry, Usage
 
 
 class HostError(Exception):
-    """An expected "no" of the host: ``str()`` is a sentence for a person, ``status`` the HTTP status."""
+    """An expected "no": ``str()`` is a sentence for a person, ``status`` the HTTP status."""
 
     status = 500
     code = "host-error"
@@ -40,7 +40,7 @@ class SessionDirectoryRefused(HostError):
 
 
 class SessionUnreadable(HostError):
-    """The session file under this id cannot be continued: damaged, or of a version Enso may not write."""
+    """The session file cannot be continued: damaged, or of a version Enso may not write."""
 
     status = 409
     code = "session-unreadable"
@@ -138,7 +138,7 @@ class PermissionModeState:
 
 @dataclass(frozen=True, slots=True)
 class EntryStored:
-    """The branch grew by this entry. It ends the streaming message of the same id, if there is one."""
+    """The branch grew by this entry; it ends the streaming message of the same id."""
 
     entry: TranscriptEntry
 
@@ -155,7 +155,7 @@ class MessageStarted:
 
 @dataclass(frozen=True, slots=True)
 class PartStarted:
-    """A part of the streaming message begins (its text grows by ``PartDelta``). Indexes count from 0."""
+    """A part of the streaming message begins; its text grows by ``PartDelta``. From 0 on."""
 
     message_id: str
     index: int
@@ -196,7 +196,7 @@ class RunNotice:
 
 @dataclass(frozen=True, slots=True)
 class RunSettled:
-    """The run is over: the last event of every run, whatever went wrong. ``refusal`` if it ended in one."""
+    """The run is over: the last event of every run, whatever went wrong."""
 
     outcome: Literal["complete", "refused", "aborted", "failed"]
     refusal: Refusal | None = None
@@ -317,7 +317,7 @@ class HostedThread(Protocol):
     def probe_tool_call(
         self, tool_name: str, arguments: Mapping[str, Any]
     ) -> ToolCallVerdict | None:
-        """What the runtime would say of this call; runs nothing. ``None``: no rule knows the tool."""
+        """What the runtime would say of this call; runs nothing. ``None``: no rule knows it."""
         ...
 
     def changed_elsewhere(self) -> bool:
@@ -332,7 +332,7 @@ class HostedThread(Protocol):
 # -- the host -----------------------------------------------------------------------------------
 
 ChangeListener = Callable[[frozenset[str]], None]
-"""Told the ids of threads whose log was made, grew, shrank or went; may be called from any worker."""
+"""Told the ids of threads whose log was made, grew, shrank or went; called from any worker."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -370,7 +370,7 @@ class AgentHost(Protocol):
         ...
 
     def read_stored_thread(self, thread_id: str) -> StoredThreadRead | None:
-        """Read a thread cold: nothing is built, nothing written. ``None``: no log, or not served."""
+        """Read a thread cold; builds and writes nothing. ``None``: no log, or not served."""
         ...
 
     def fresh_permission_mode(self) -> PermissionModeState:

@@ -13,7 +13,7 @@ from enso import wire
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RailRow:
-    """One thread in the rail. ``sign`` names the ensō that is drawn, ``sign_word`` says it in words."""
+    """One thread in the rail. ``sign`` names the ensō drawn, ``sign_word`` says it in words."""
 
     thread_id: str
     key: str  # the thread's part of DOM ids: letters, digits and dashes only

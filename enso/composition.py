@@ -1,0 +1,19 @@
+"""The composition root: which host and which runtime a server has, by its settings."""
+
+from __future__ import annotations
+
+from enso.host.runtimes.builtin import BuiltinRuntimes
+from enso.host.session_host import SessionHost
+from enso.projects import Projects
+from enso.server.application import EnsoServer, Limits
+from enso.server.security import Doors
+from enso.settings import Settings
+
+
+def build_server(settings: Settings, doors: Doors) -> EnsoServer:
+    """A server over the session files of the agent directory and the built-in runtime."""
+    projects = Projects(settings.projects)
+    runtimes = BuiltinRuntimes(settings.agent_dir, settings.model)
+    host = SessionHost(agent_dir=settings.agent_dir, projects=projects, runtimes=runtimes)
+    limits = Limits(idle_seconds=settings.idle_seconds)
+    return EnsoServer(host=host, projects=projects, doors=doors, limits=limits)

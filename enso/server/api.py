@@ -1,0 +1,139 @@
+"""The same readings and commands as JSON, in the closed shapes of ``enso.wire``.
+
+Every route is listed in ``enso.server.openapi``, from which ``GET /api/openapi.json`` is made; a
+test compares the two, so that the description cannot leave one out.
+"""
+
+from __future__ import annotations
+
+import base64
+import binascii
+from datetime import UTC, datetime
+
+from flask import Blueprint, Response, request
+from pydantic import BaseModel, ValidationError
+
+from enso import thread_ids, wire
+from enso.host.contract import PromptImage
+from enso.server.commands import start_prompt
+from enso.server.inspection import inspection
+from enso.server.openapi import openapi_document
+from enso.server.refusals import Refused
+from enso.server.registry import Slot
+from enso.server.services import Services
+
+
+def json_answer(body: BaseModel, status: int = 200) -> Response:
+    """A wire shape as an answer."""
+    return Response(body.model_dump_json(), status=status, mimetype="application/json")
+
+
+def _iso(seconds: float) -> str:
+    moment = datetime.fromtimestamp(seconds, UTC)
+    return moment.isoformat(timespec="milliseconds").replace("+00:00", "Z")
+
+
+def _summary(services: Services, slot: Slot) -> wire.ThreadSummary | None:
+    live = slot.live
+    if live is None:
+        return None
+    seen = live.hosted.inspect()
+    project = services.projects.of(seen.cwd)
+    return wire.ThreadSummary(
+        thread_id=slot.thread_id,
+        project_id=project.id if project is not None else str(seen.cwd),
+        busy=live.busy,
+        generation=live.generation,
+        last_activity_at=_iso(live.last_activity),
+        session_file=str(seen.session_file) if seen.session_file else None,
+    )
+
+
+def parsed_prompt() -> wire.PromptRequest:
+    """The body of a prompt; raises ``Refused`` naming the field that is wrong."""
+    if request.mimetype != "application/json":
+        raise Refused(415, "unsupported-media-type", "Send this as application/json.")
+    try:
+        return wire.PromptRequest.model_validate_json(request.get_data())
+    except ValidationError as invalid:
+        raise Refused(400, "invalid-body", _first_fault(invalid)) from None
+
+
+def _first_fault(invalid: ValidationError) -> str:
+    fault = invalid.errors(include_url=False, include_input=False, include_context=False)[0]
+    where = ".".join(str(step) for step in fault["loc"]) or "the body"
+    return f"{where}: {fault['msg']}."
+
+
+def _image(image: wire.PromptImage) -> PromptImage:
+    try:
+        base64.b64decode(image.data, validate=True)
+    except (binascii.Error, ValueError):
+        raise Refused(400, "invalid-image", "An image's data must be base64.") from None
+    return PromptImage(image.mime_type, image.data)
+
+
+def blueprint(services: Services) -> Blueprint:
+    """The routes of this module over one server's parts."""
+    api = Blueprint("api", __name__, url_prefix="/api")
+    _add_listings(api, services)
+    _add_readings(api, services)
+    _add_commands(api, services)
+    return api
+
+
+def _add_listings(api: Blueprint, services: Services) -> None:
+    @api.get("/openapi.json")
+    def openapi() -> Response:  # pyright: ignore[reportUnusedFunction]
+        return Response(openapi_document(), mimetype="application/json")
+
+    @api.get("/stored-threads")
+    def stored_threads() -> Response:  # pyright: ignore[reportUnusedFunction]
+        rail = services.rail
+        rows = [rail.row(thread) for thread in rail.threads(request.args.get("q", "")[:500])]
+        return json_answer(wire.StoredThreads(threads=rows))
+
+    @api.get("/threads")
+    def threads() -> Response:  # pyright: ignore[reportUnusedFunction]
+        summaries: list[wire.ThreadSummary] = []
+        for thread_id in services.registry.live_ids():
+            with services.registry.at(thread_id) as slot:
+                summary = _summary(services, slot)
+            if summary is not None:
+                summaries.append(summary)
+        return json_answer(wire.Threads(threads=summaries))
+
+
+def _add_readings(api: Blueprint, services: Services) -> None:
+    @api.get("/threads/<thread_id>")
+    def thread(thread_id: str) -> Response:  # pyright: ignore[reportUnusedFunction]
+        if not thread_ids.is_thread_id(thread_id):
+            raise Refused(404, "malformed-id", thread_ids.refused_id_sentence(thread_id))
+        with services.registry.at(thread_id) as slot:
+            if slot.live is None:
+                raise Refused(404, "not-live", "This thread is not live on this server.")
+            return json_answer(inspection(thread_id, slot.live))
+
+    @api.get("/threads/<thread_id>/history")
+    def history(thread_id: str) -> Response:  # pyright: ignore[reportUnusedFunction]
+        return json_answer(services.read(thread_id).history())
+
+
+def _add_commands(api: Blueprint, services: Services) -> None:
+    @api.post("/threads/<thread_id>/prompt")
+    def prompt(thread_id: str) -> Response:  # pyright: ignore[reportUnusedFunction]
+        body = parsed_prompt()
+        generation = start_prompt(
+            services,
+            thread_id,
+            message=body.message,
+            images=[_image(image) for image in body.images],
+            prompt_id=body.prompt_id or None,
+            project_id=body.project_id or None,
+        )
+        return json_answer(wire.PromptAccepted(thread_id=thread_id, generation=generation), 202)
+
+    @api.post("/threads/<thread_id>/abort")
+    def abort(thread_id: str) -> Response:  # pyright: ignore[reportUnusedFunction]
+        services.registry.abort(thread_id)
+        return Response("{}", status=202, mimetype="application/json")

@@ -1,0 +1,132 @@
+"""The application of one server: its parts, made once, and its routes over them.
+
+``create_app`` takes a host and knows no implementation of one; ``app.py`` chooses it.
+"""
+
+from __future__ import annotations
+
+import threading
+from dataclasses import dataclass
+
+from flask import Flask
+
+from enso.host import contract
+from enso.projects import Projects
+from enso.server import api, commands, pages, resources, socket
+from enso.server.errors import answer_errors
+from enso.server.presenter import Presenter, RailRequest
+from enso.server.press import Press
+from enso.server.rail import Rail, RailNews
+from enso.server.reading import Reader
+from enso.server.registry import ThreadRegistry
+from enso.server.render import Renderer
+from enso.server.security import Doors, guard
+from enso.server.services import Services
+from enso.server.static_files import keep_versions, static_urls
+from enso.urls import Urls
+
+MAX_BODY = 32 * 1024 * 1024
+MAX_FORM_PARTS = 64
+MAX_FOLLOWS = 600
+"""Follows that one server has room for; each holds a worker."""
+RESERVED_WORKERS = 40
+"""Workers kept for plain requests, whatever the number of follows."""
+HEARTBEAT_SECONDS = 20.0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Limits:
+    """What one server allows and how long it waits."""
+
+    idle_seconds: float = 600
+    heartbeat_seconds: float = HEARTBEAT_SECONDS
+    follows: int = MAX_FOLLOWS
+
+
+class EnsoServer:
+    """One server over one host: the Flask application and the workers behind it."""
+
+    def __init__(
+        self,
+        *,
+        host: contract.AgentHost,
+        projects: Projects,
+        doors: Doors,
+        limits: Limits | None = None,
+    ) -> None:
+        limits = limits or Limits()
+        renderer = Renderer(static_url=static_urls(resources.static_dir()))
+        press = Press(renderer)
+        self._news = RailNews()
+        self._host = host
+        self.registry = ThreadRegistry(
+            host=host,
+            idle_seconds=limits.idle_seconds,
+            publish=press.publish,
+            rail_changed=self._news.changed,
+        )
+        rail = Rail(host=host, registry=self.registry, projects=projects)
+        self.services = Services(
+            host=host,
+            projects=projects,
+            registry=self.registry,
+            reader=Reader(host=host, registry=self.registry, projects=projects),
+            rail=rail,
+            presenter=Presenter(host=host, registry=self.registry, rail=rail, projects=projects),
+            press=press,
+            renderer=renderer,
+            sockets=threading.BoundedSemaphore(limits.follows),
+            heartbeat_seconds=limits.heartbeat_seconds,
+        )
+        self._news.start(self._tell_rail)
+        self._unwatch = host.on_change(self._logs_changed)
+        self.app = _flask(self.services, doors)
+
+    def _logs_changed(self, thread_ids: frozenset[str]) -> None:
+        self.registry.log_changed(thread_ids)
+        self._news.changed(thread_ids)
+
+    def _tell_rail(self, thread_ids: frozenset[str]) -> None:
+        follows = self.registry.every_follow()
+        if not follows:
+            return
+        outgoing = self.services.press.rail(self.services.rail.frame(thread_ids))
+        for follow in follows:
+            follow.put(outgoing)
+
+    def drain(self) -> None:
+        """End every follow so that browsers come back to the next server; take no more prompts."""
+        self.registry.drain()
+
+    def close(self) -> None:
+        """End everything that runs, the host too."""
+        self._unwatch()
+        self._news.close()
+        self.registry.close()
+        self._host.close()
+
+
+def _flask(services: Services, doors: Doors) -> Flask:
+    app = Flask("enso", static_folder=str(resources.static_dir()), template_folder=None)
+    app.config["MAX_CONTENT_LENGTH"] = MAX_BODY
+    app.config["MAX_FORM_MEMORY_SIZE"] = MAX_BODY
+    app.config["MAX_FORM_PARTS"] = MAX_FORM_PARTS
+    app.config["SOCK_SERVER_OPTIONS"] = socket.SOCK_SERVER_OPTIONS
+    guard(app, doors)
+    keep_versions(app)
+    answer_errors(
+        app, lambda status, sentence, whole: _error_page(services, status, sentence, whole)
+    )
+    app.register_blueprint(pages.blueprint(services))
+    app.register_blueprint(commands.blueprint(services))
+    app.register_blueprint(api.blueprint(services))
+    socket.register(app, services)
+    return app
+
+
+def _error_page(services: Services, status: int, sentence: str, whole: bool) -> str:
+    # A person who may not come in sees no thread's title, and a fault does not read the rail again.
+    shows_rail = whole and status not in {401, 421, 500}
+    rail = services.presenter.rail(Urls(), RailRequest()) if shows_rail else None
+    view = services.presenter.error(status, sentence, rail)
+    return services.renderer.error(view, page=whole)

@@ -1,0 +1,181 @@
+"""The state of a live thread: a fold of its runtime's events over the branch it opened with.
+
+What a snapshot says and what the frames say come from this one fold, so they cannot disagree. It
+is plain and unguarded: whoever holds it holds the thread's lock (``enso.server.registry``).
+"""
+
+from __future__ import annotations
+
+import time
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, NamedTuple, assert_never
+
+from enso import transcript, wire
+from enso.host import contract
+from enso.server import messages as reading
+
+if TYPE_CHECKING:
+    from enso.server.pump import Pump
+
+
+class Change(NamedTuple):
+    """A frame, and whether the message or part it speaks of was not there before."""
+
+    frame: wire.Frame
+    new: bool = False
+
+
+@dataclass(slots=True)
+class StreamingPart:
+    """A part that still grows: its kind, and its text in the pieces that came."""
+
+    part: transcript.Part
+    pieces: list[str] = field(default_factory=list[str])
+
+    def whole(self) -> transcript.Part:
+        """The part with all the text that came so far."""
+        match self.part:
+            case transcript.TextPart(text):
+                return transcript.TextPart(text + "".join(self.pieces))
+            case transcript.ThinkingPart(text):
+                return transcript.ThinkingPart(text + "".join(self.pieces))
+            case other:
+                return other
+
+
+@dataclass(slots=True)
+class StreamingMessage:
+    """The assistant message that streams: it is not on the branch before it ends."""
+
+    id: str
+    provider: str
+    model: str
+    created_at: int
+    parts: list[StreamingPart] = field(default_factory=list[StreamingPart])
+
+    def as_wire(self) -> wire.Message:
+        """The message as far as it came; its parts have the indexes that deltas speak of."""
+        return wire.Message(
+            id=self.id,
+            role="assistant",
+            created_at=reading.iso_time(self.created_at),
+            parts=[reading.streaming_part(part.whole()) for part in self.parts],
+            model=self.model,
+            provider=self.provider,
+            streaming=True,
+        )
+
+
+class LiveState:
+    """The branch, what streams, and the spend of one live thread."""
+
+    def __init__(
+        self,
+        *,
+        inspection: contract.HostedThreadInspection,
+        usage: transcript.Usage,
+        permission_mode: contract.PermissionModeState,
+    ) -> None:
+        self.cwd = inspection.cwd
+        self.name = inspection.name
+        self.entries: list[transcript.TranscriptEntry] = list(inspection.entries)
+        self.usage = usage
+        self.permission_mode = permission_mode
+        self.streaming: StreamingMessage | None = None
+        self._assembler = reading.MessageAssembler()
+        for entry in self.entries:
+            self._assembler.feed(entry)
+
+    def messages(self) -> list[wire.Message]:
+        """The messages so far, the one that streams last; a fresh list."""
+        messages = list(self._assembler.messages)
+        if self.streaming is not None:
+            messages.append(self.streaming.as_wire())
+        return messages
+
+    def begin_run(self) -> None:
+        """From here on a call without a result is running."""
+        self._assembler.set_running(True)
+
+    def end_run(self) -> list[Change]:
+        """Nothing runs any more; tells the messages that this changed."""
+        self.streaming = None
+        return self._changed(self._assembler.set_running(False))
+
+    def apply(self, event: contract.ThreadEvent) -> list[Change]:
+        """Take an event in and tell what changed; the settlement is the registry's."""
+        match event:
+            case contract.EntryStored(entry):
+                return self._store(entry)
+            case contract.MessageStarted(message_id, provider, model, created_at):
+                self.streaming = StreamingMessage(message_id, provider, model, created_at)
+                return [Change(wire.MessageFrame(message=self.streaming.as_wire()), new=True)]
+            case contract.PartStarted(message_id, index, part) | contract.PartReplaced(
+                message_id, index, part
+            ):
+                return self._set_part(message_id, index, part)
+            case contract.PartDelta(message_id, index, text):
+                return self._grow_part(message_id, index, text)
+            case contract.MessageDropped(message_id):
+                self.streaming = None
+                return [Change(wire.MessageDroppedFrame(message_id=message_id))]
+            case contract.RunNotice(sentence):
+                return [Change(wire.NoticeFrame(message=sentence))]
+            case contract.RunSettled():
+                return []
+            case _:
+                assert_never(event)
+
+    def _store(self, entry: transcript.TranscriptEntry) -> list[Change]:
+        streamed = self.streaming is not None and self.streaming.id == entry.id
+        if streamed:
+            self.streaming = None
+        self.entries.append(entry)
+        if isinstance(entry, transcript.TranscriptMessage) and entry.usage is not None:
+            self.usage += entry.usage
+        known = len(self._assembler.messages)
+        changed = self._assembler.feed(entry)
+        return self._changed(changed, first_new=known + streamed)
+
+    def _changed(self, indexes: list[int], *, first_new: int | None = None) -> list[Change]:
+        messages = self._assembler.messages
+        return [
+            Change(
+                wire.MessageFrame(message=messages[index]),
+                new=first_new is not None and index >= first_new,
+            )
+            for index in indexes
+        ]
+
+    def _set_part(self, message_id: str, index: int, part: transcript.Part) -> list[Change]:
+        message = self.streaming
+        if message is None or message.id != message_id or index > len(message.parts):
+            return []
+        new = index == len(message.parts)
+        message.parts[index : index + 1] = [StreamingPart(part)]
+        shape = reading.streaming_part(part)
+        return [Change(wire.PartFrame(message_id=message_id, index=index, part=shape), new=new)]
+
+    def _grow_part(self, message_id: str, index: int, text: str) -> list[Change]:
+        message = self.streaming
+        if message is None or message.id != message_id or index >= len(message.parts):
+            return []
+        message.parts[index].pieces.append(text)
+        frame = wire.PartDeltaFrame(message_id=message_id, index=index, delta=text)
+        return [Change(frame)]
+
+
+@dataclass(slots=True)
+class LiveThread:
+    """A thread whose runtime is built: busy with a run, or held until its idle time is over.
+
+    ``last_activity`` is seconds since the epoch, ``idle_until`` seconds of the monotonic clock.
+    """
+
+    hosted: contract.HostedThread
+    state: LiveState
+    generation: int = 0
+    busy: bool = False
+    last_activity: float = field(default_factory=time.time)
+    idle_until: float = 0.0
+    pump: Pump | None = None

@@ -1,0 +1,150 @@
+"""The description of the JSON interface, made from the wire shapes and one table of endpoints."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass
+from functools import cache
+from typing import Any
+
+from pydantic import BaseModel
+from pydantic.json_schema import models_json_schema
+
+from enso import wire
+
+THREAD_ID = {
+    "name": "threadId",
+    "in": "path",
+    "required": True,
+    "description": "The thread's id, which is its session's.",
+    "schema": {"type": "string", "minLength": 1, "maxLength": 128},
+}
+QUERY = {
+    "name": "q",
+    "in": "query",
+    "required": False,
+    "description": "Only threads with all of these words in title, name or project.",
+    "schema": {"type": "string", "maxLength": 500},
+}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Endpoint:
+    """One operation: where it is, what it takes, what it answers, and how it refuses."""
+
+    method: str
+    path: str
+    summary: str
+    answer: type[BaseModel] | None
+    status: int = 200
+    body: type[BaseModel] | None = None
+    parameters: tuple[dict[str, Any], ...] = ()
+    refusals: tuple[tuple[int, str], ...] = ()
+
+
+ENDPOINTS = (
+    Endpoint(
+        method="get",
+        path="/api/stored-threads",
+        summary="The stored threads, newest first.",
+        answer=wire.StoredThreads,
+        parameters=(QUERY,),
+    ),
+    Endpoint(method="get", path="/api/threads", summary="The live threads.", answer=wire.Threads),
+    Endpoint(
+        method="get",
+        path="/api/threads/{threadId}",
+        summary="One live thread in full.",
+        answer=wire.ThreadInspection,
+        parameters=(THREAD_ID,),
+        refusals=((404, "Not live on this server."),),
+    ),
+    Endpoint(
+        method="get",
+        path="/api/threads/{threadId}/history",
+        summary="A thread's messages, live or cold.",
+        answer=wire.History,
+        parameters=(THREAD_ID,),
+        refusals=(
+            (403, "It belongs to a directory that is not served, which is named."),
+            (404, "Neither live nor stored."),
+        ),
+    ),
+    Endpoint(
+        method="post",
+        path="/api/threads/{threadId}/prompt",
+        summary="Start a run on a thread, which is opened or created under this id.",
+        answer=wire.PromptAccepted,
+        status=202,
+        body=wire.PromptRequest,
+        parameters=(THREAD_ID,),
+        refusals=(
+            (400, "The body or the id is not right; the message says what."),
+            (409, "Not now, and why: busy, no model, a directory that is gone."),
+            (413, "Too large."),
+            (415, "Not JSON."),
+            (503, "The server is stopping."),
+        ),
+    ),
+    Endpoint(
+        method="post",
+        path="/api/threads/{threadId}/abort",
+        summary="Stop the run in flight.",
+        answer=None,
+        status=202,
+        parameters=(THREAD_ID,),
+        refusals=((409, "Nothing is running."),),
+    ),
+)
+
+
+def _content(model: type[BaseModel]) -> dict[str, Any]:
+    return {"application/json": {"schema": {"$ref": f"#/components/schemas/{model.__name__}"}}}
+
+
+def _operation(endpoint: Endpoint) -> dict[str, Any]:
+    answer: dict[str, Any] = {"description": "Done."}
+    if endpoint.answer is not None:
+        answer["content"] = _content(endpoint.answer)
+    responses: dict[str, Any] = {str(endpoint.status): answer}
+    doors = ((401, "A token is needed."), (403, "From a page of another site."))
+    for status, why in (*doors, *endpoint.refusals):
+        responses[str(status)] = {"description": why, "content": _content(wire.Error)}
+    operation: dict[str, Any] = {
+        "summary": endpoint.summary,
+        "responses": responses,
+        "parameters": list(endpoint.parameters),
+    }
+    if endpoint.body is not None:
+        operation["requestBody"] = {"required": True, "content": _content(endpoint.body)}
+    return operation
+
+
+@cache
+def openapi_document() -> str:
+    """The description as JSON text (OpenAPI 3.1)."""
+    answers = [endpoint.answer for endpoint in ENDPOINTS if endpoint.answer]
+    bodies = [endpoint.body for endpoint in ENDPOINTS if endpoint.body]
+    frames: list[type[BaseModel]] = [wire.SnapshotFrame, wire.StatusFrame, wire.MessageFrame]
+    _, schemas = models_json_schema(
+        [
+            *((model, "serialization") for model in (*answers, *frames, wire.Error)),
+            *((model, "validation") for model in bodies),
+        ],
+        ref_template="#/components/schemas/{model}",
+    )
+    paths: dict[str, dict[str, Any]] = {}
+    for endpoint in ENDPOINTS:
+        paths.setdefault(endpoint.path, {})[endpoint.method] = _operation(endpoint)
+    document = {
+        "openapi": "3.1.0",
+        "info": {
+            "title": "Enso",
+            "version": "1",
+            "description": "Threads of a coding agent: list, read, prompt. "
+            "Frames of a thread come over the websocket /api/threads/{threadId}/follow.",
+        },
+        "paths": paths,
+        "components": {"schemas": schemas["$defs"]},
+    }
+    return json.dumps(document)

@@ -1,0 +1,126 @@
+"""GET: the page, the rail, the pane and its earlier messages, as pages or as fragments.
+
+A route reads, has a view made, and renders it. Nothing here builds a thread or writes a file.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from flask import Blueprint, Response, request
+
+from enso import thread_ids
+from enso.server.htmx import VARY, HtmxRequest
+from enso.server.paging import page_before
+from enso.server.presenter import RAIL_ROWS, RailRequest
+from enso.server.reading import NotServed, ThreadReading
+from enso.server.refusals import Refused
+from enso.server.services import Services
+from enso.urls import Urls, kept_parameters
+
+MAX_SHOWN = 20_000
+MAX_QUERY = 500
+
+
+@dataclass(frozen=True, slots=True)
+class Opening:
+    """A thread to mount, and what is said about how it was named."""
+
+    reading: ThreadReading
+    notice: str = ""
+
+
+def html_answer(html: str, status: int = 200) -> Response:
+    """An HTML answer; which one depends on the htmx headers, and caches must know that."""
+    return Response(html, status=status, mimetype="text/html", headers={"Vary": VARY})
+
+
+def page_urls() -> Urls:
+    """The links of the page that is asked for, or that the asking page has."""
+    htmx = HtmxRequest(request.headers)
+    return Urls(kept_parameters(htmx.current_url or request.url))
+
+
+def rail_request(current: str) -> RailRequest:
+    """The part of the rail that this request asks for."""
+    shown = request.args.get("shown", RAIL_ROWS, type=int)
+    return RailRequest(
+        query=request.args.get("q", "")[:MAX_QUERY],
+        shown=min(max(shown, 1), MAX_SHOWN),
+        current=current,
+    )
+
+
+def open_thread(services: Services, text: str | None) -> Opening:
+    """What a URL opens: its thread, a fresh one under its id, or a fresh page that says why.
+
+    Raises ``Refused`` 403 for a thread of a directory that is not served, and, where the rail
+    asked, 404 for one that is gone.
+    """
+    if text is None:
+        return Opening(services.reader.fresh(thread_ids.new_thread_id()))
+    if not thread_ids.is_thread_id(text):
+        fresh = services.reader.fresh(thread_ids.new_thread_id())
+        return Opening(fresh, thread_ids.refused_id_sentence(text))
+    reading = services.reader.read(text)
+    if isinstance(reading, NotServed):
+        raise Refused(403, "directory-not-served", reading.sentence)
+    if reading is not None:
+        return Opening(reading)
+    if HtmxRequest(request.headers).wants_fragment:
+        raise Refused(404, "thread-gone", "This thread's file is gone.")
+    return Opening(services.reader.fresh(text))
+
+
+def blueprint(services: Services) -> Blueprint:
+    """The routes of this module over one server's parts."""
+    pages = Blueprint("pages", __name__)
+
+    def mount(text: str | None) -> Response:
+        opening = open_thread(services, text)
+        urls = page_urls()
+        pane = services.presenter.pane(
+            urls,
+            opening.reading,
+            notice=opening.notice,
+            project_id=request.args.get("project", ""),
+        )
+        if HtmxRequest(request.headers).wants_fragment:
+            return html_answer(services.renderer.pane(pane))
+        rail = services.presenter.rail(urls, rail_request(opening.reading.thread_id))
+        return html_answer(services.renderer.page(services.presenter.page(rail, pane)))
+
+    @pages.get("/")
+    def fresh_page() -> Response:  # pyright: ignore[reportUnusedFunction]
+        return mount(None)
+
+    @pages.get("/threads/<path:thread_id>")
+    def thread_page(thread_id: str) -> Response:  # pyright: ignore[reportUnusedFunction]
+        return mount(thread_id)
+
+    @pages.get("/rail")
+    def rail_rows() -> Response:  # pyright: ignore[reportUnusedFunction]
+        current = request.args.get("current", "")
+        urls = page_urls()
+        rail = services.presenter.rail(urls, rail_request(current))
+        if HtmxRequest(request.headers).is_htmx:
+            return html_answer(services.renderer.rail_rows(rail))
+        opening = open_thread(services, current or None)
+        pane = services.presenter.pane(urls, opening.reading)
+        return html_answer(services.renderer.page(services.presenter.page(rail, pane)))
+
+    @pages.get("/threads/<thread_id>/history")
+    def history(thread_id: str) -> Response:  # pyright: ignore[reportUnusedFunction]
+        reading = services.read(thread_id)
+        window = page_before(reading.messages, request.args.get("before", ""))
+        if window is None:
+            raise Refused(404, "message-not-found", "That message is not on this thread's branch.")
+        urls = page_urls()
+        if HtmxRequest(request.headers).is_htmx:
+            view = services.presenter.history(urls, reading, window)
+            return html_answer(services.renderer.history(view))
+        pane = services.presenter.pane(urls, reading, window=window)
+        rail = services.presenter.rail(urls, rail_request(thread_id))
+        return html_answer(services.renderer.page(services.presenter.page(rail, pane)))
+
+    return pages

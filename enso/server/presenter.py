@@ -1,0 +1,248 @@
+"""Readings to views: what the templates are given, without a word of HTML.
+
+Knows the URLs, the words of the rail's signs and how many messages a page holds. Reads through the
+reader and the rail; decides nothing about threads.
+"""
+
+from __future__ import annotations
+
+import json
+import uuid
+from collections.abc import Iterable
+from dataclasses import dataclass
+from datetime import UTC, datetime
+
+from enso.host import contract
+from enso.projects import Projects
+from enso.server.ages import age_words
+from enso.server.looks import dom_token
+from enso.server.messages import mended
+from enso.server.paging import Window, last_page
+from enso.server.rail import Rail
+from enso.server.reading import ThreadReading
+from enso.server.registry import ThreadRegistry
+from enso.server.views import (
+    Composer,
+    ErrorView,
+    HistoryView,
+    PageView,
+    PaneView,
+    RailGroup,
+    RailRow,
+    RailView,
+)
+from enso.urls import Urls
+
+RAIL_ROWS = 50
+MORE_ROWS = 100
+MAX_TITLE = 240
+
+# Measured facts of htmx 4.0.1: a morph must not close what a reader opened, and a lost socket is
+# to be back within seconds. The indicator's style sheet would break the content policy.
+HTMX_CONFIG = json.dumps(
+    {
+        "morphIgnore": ["data-htmx-powered", "open"],
+        "includeIndicatorCSS": False,
+        "ws": {"reconnectMaxDelay": 5000},
+    }
+)
+
+SIGN_WORDS = {
+    "cold": "stored",
+    "held": "live",
+    "busy": "working",
+    "needs": "needs you",
+    "refused": "refused",
+    "cut": "interrupted",
+}
+
+
+def one_line(text: str, limit: int = MAX_TITLE) -> str:
+    """Text on one line, cut: what a title is allowed to take."""
+    line = " ".join(mended(text[: limit * 8]).split())
+    return line if len(line) <= limit else f"{line[: limit - 1]}…"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RailRequest:
+    """What part of the rail is asked for."""
+
+    query: str = ""
+    shown: int = RAIL_ROWS
+    current: str = ""
+
+
+class Presenter:
+    """Builds the views of one server. Usable from any worker."""
+
+    def __init__(
+        self,
+        *,
+        host: contract.AgentHost,
+        registry: ThreadRegistry,
+        rail: Rail,
+        projects: Projects,
+    ) -> None:
+        self._host = host
+        self._registry = registry
+        self._rail = rail
+        self._projects = projects
+
+    # -- the rail -------------------------------------------------------------------------------
+
+    def rail(self, urls: Urls, wanted: RailRequest) -> RailView:
+        """The newest threads that fit the query, under their projects."""
+        threads = self._rail.threads(wanted.query)
+        shown = threads[: wanted.shown]
+        more = urls.rail(query=wanted.query, shown=wanted.shown + MORE_ROWS, current=wanted.current)
+        return RailView(
+            groups=self._groups(urls, shown, wanted.current),
+            total=len(threads),
+            shown=wanted.shown,
+            query=wanted.query,
+            current_thread_id=wanted.current,
+            more_href=more if len(threads) > len(shown) else None,
+            refresh_href=urls.rail(),
+            new_thread_href=urls.fresh(),
+            waiting=0,
+            serves_nothing_yet=not threads and not wanted.query,
+        )
+
+    def _groups(
+        self, urls: Urls, threads: Iterable[contract.StoredThread], current: str
+    ) -> list[RailGroup]:
+        grouped: dict[str, list[contract.StoredThread]] = {}
+        for thread in threads:
+            grouped.setdefault(str(thread.cwd), []).append(thread)
+        now = datetime.now(UTC).astimezone()
+        return [
+            RailGroup(
+                project_id=directory,
+                name=mended(self._rail.project_name(members[0])),
+                detail=mended(directory),
+                key=dom_token(directory),
+                rows=[self._row(urls, thread, current, now) for thread in members],
+            )
+            for directory, members in grouped.items()
+        ]
+
+    def _row(
+        self, urls: Urls, thread: contract.StoredThread, current: str, now: datetime
+    ) -> RailRow:
+        title = one_line(thread.name or thread.first_message)
+        sign = self._sign(thread)
+        return RailRow(
+            thread_id=thread.id,
+            key=dom_token(thread.id),
+            href=urls.thread(thread.id),
+            title=title,
+            untitled=not title,
+            message_count=thread.message_count,
+            last_activity_at=thread.modified.isoformat(timespec="seconds"),
+            age=age_words(thread.modified, now=now),
+            sign=sign,
+            sign_word=SIGN_WORDS[sign],
+            current=thread.id == current,
+        )
+
+    def _sign(self, thread: contract.StoredThread) -> str:
+        if self._registry.is_busy(thread.id):
+            return "busy"
+        if thread.end == "refused":
+            return "refused"
+        if thread.end == "interrupted":
+            return "cut"
+        return "held" if self._registry.is_live(thread.id) else "cold"
+
+    # -- the pane -------------------------------------------------------------------------------
+
+    def pane(
+        self,
+        urls: Urls,
+        reading: ThreadReading,
+        *,
+        window: Window | None = None,
+        notice: str = "",
+        draft: str = "",
+        error: str = "",
+        project_id: str = "",
+    ) -> PaneView:
+        """The open thread with its last page, or with an earlier ``window`` of it."""
+        page = window or last_page(reading.messages)
+        earlier = urls.history(reading.thread_id, before=page.first) if page.before else None
+        return PaneView(
+            thread_id=reading.thread_id,
+            key=dom_token(reading.thread_id),
+            title=one_line(reading.title),
+            fresh=not reading.stored,
+            project_name=reading.project.name if reading.project else "",
+            project_detail=mended(reading.project_id),
+            message_count=len(reading.messages),
+            messages=page.messages,
+            earlier_href=earlier,
+            earlier_count=page.before,
+            status=reading.status,
+            usage=reading.usage,
+            context=reading.context,
+            interrupted=reading.interrupted,
+            follow_href=urls.follow(reading.thread_id, first=page.first),
+            notice=notice or _damage(reading.skipped_lines),
+            composer=self._composer(urls, reading, draft, error, project_id),
+        )
+
+    def _composer(
+        self, urls: Urls, reading: ThreadReading, draft: str, error: str, project_id: str
+    ) -> Composer:
+        readiness = self._host.readiness(reading.entries)
+        mode = reading.permission_mode
+        labels = {choice.id: choice.label for choice in mode.modes}
+        projects = [] if reading.stored else [(one.id, one.name) for one in self._projects.all]
+        return Composer(
+            action=urls.prompt(reading.thread_id),
+            prompt_id=str(uuid.uuid4()),
+            blocked="" if readiness.model else readiness.what_to_do,
+            model_label=readiness.model.label if readiness.model else "",
+            mode_label=labels.get(mode.mode, mode.mode),
+            project_id=project_id or (projects[0][0] if projects else ""),
+            projects=projects,
+            draft=draft,
+            error=error,
+        )
+
+    def page(self, rail: RailView, pane: PaneView) -> PageView:
+        """Both, as one page."""
+        return PageView(rail=rail, pane=pane, htmx_config=HTMX_CONFIG)
+
+    def history(self, urls: Urls, reading: ThreadReading, window: Window) -> HistoryView:
+        """A page of earlier messages."""
+        earlier = urls.history(reading.thread_id, before=window.first) if window.before else None
+        return HistoryView(
+            key=dom_token(reading.thread_id),
+            messages=window.messages,
+            earlier_href=earlier,
+            earlier_count=window.before,
+        )
+
+    @staticmethod
+    def error(status: int, sentence: str, rail: RailView | None) -> ErrorView:
+        """An error as a pane, or as a line when there is no rail around it."""
+        headings = {
+            401: "This server asks for a token",
+            403: "Not served here",
+            404: "Not found",
+            500: "Something went wrong",
+        }
+        return ErrorView(
+            status=status,
+            heading=headings.get(status, "That did not work"),
+            sentence=sentence,
+            rail=rail,
+        )
+
+
+def _damage(skipped_lines: int) -> str:
+    if not skipped_lines:
+        return ""
+    if skipped_lines == 1:
+        return "1 line of this thread's file could not be read and is left out."
+    return f"{skipped_lines} lines of this thread's file could not be read and are left out."

@@ -1,0 +1,80 @@
+"""The pump of one run: takes the runtime's events in at once, hands them on in batches.
+
+A model may send hundreds of words a second, and every batch costs each browser a frame. So the
+first event is handed on at once, and after it at most one batch in ``INTERVAL`` seconds, unless
+something other than text comes. The runtime's worker is never held up: ``offer`` only queues.
+"""
+
+from __future__ import annotations
+
+import logging
+import queue
+import threading
+import time
+from collections.abc import Callable, Sequence
+
+from enso.host.contract import PartDelta, RunSettled, ThreadEvent
+
+log = logging.getLogger(__name__)
+
+INTERVAL = 0.04
+
+TakeEvents = Callable[[Sequence[ThreadEvent]], None]
+
+
+class Pump:
+    """Carries the events of one run to ``take``, in order, on a worker of its own."""
+
+    def __init__(self, take: TakeEvents, *, interval: float = INTERVAL) -> None:
+        self._take = take
+        self._interval = interval
+        self._events: queue.SimpleQueue[ThreadEvent] = queue.SimpleQueue()
+
+    def offer(self, event: ThreadEvent) -> None:
+        """Queue an event; never waits."""
+        self._events.put(event)
+
+    def start(self, *, name: str) -> None:
+        """Begin to hand on. The worker ends with the run's ``RunSettled``."""
+        threading.Thread(target=self._run, name=name, daemon=True).start()
+
+    def _run(self) -> None:
+        handed_on = 0.0
+        while True:
+            events = self._batch(not_before=handed_on + self._interval)
+            try:
+                self._take(merged(events))
+            except Exception:
+                log.exception("a batch of events could not be handed on")
+            handed_on = time.monotonic()
+            if any(isinstance(event, RunSettled) for event in events):
+                return
+
+    def _batch(self, *, not_before: float) -> list[ThreadEvent]:
+        """Wait for an event, then for more text until the time has come or something else does."""
+        batch = [self._events.get()]
+        while isinstance(batch[-1], PartDelta):
+            try:
+                wait = not_before - time.monotonic()
+                batch.append(
+                    self._events.get(timeout=wait) if wait > 0 else self._events.get_nowait()
+                )
+            except queue.Empty:
+                break
+        return batch
+
+
+def merged(events: Sequence[ThreadEvent]) -> list[ThreadEvent]:
+    """The same events with neighbouring deltas of one part joined."""
+    joined: list[ThreadEvent] = []
+    for event in events:
+        last = joined[-1] if joined else None
+        if (
+            isinstance(event, PartDelta)
+            and isinstance(last, PartDelta)
+            and (last.message_id, last.index) == (event.message_id, event.index)
+        ):
+            joined[-1] = PartDelta(event.message_id, event.index, last.text + event.text)
+        else:
+            joined.append(event)
+    return joined

@@ -1,0 +1,76 @@
+"""What the routes of one server share: built once, handed to each blueprint."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+
+from enso import thread_ids
+from enso.host import contract
+from enso.projects import Projects
+from enso.server.follow import Follow, Outgoing
+from enso.server.presenter import Presenter
+from enso.server.press import Press
+from enso.server.rail import Rail
+from enso.server.reading import NotServed, Reader, ThreadReading
+from enso.server.refusals import Refused
+from enso.server.registry import Slot, ThreadRegistry
+from enso.server.render import Renderer
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Services:
+    """The parts of one server. ``sockets`` counts the follows it has room for."""
+
+    host: contract.AgentHost
+    projects: Projects
+    registry: ThreadRegistry
+    reader: Reader
+    rail: Rail
+    presenter: Presenter
+    press: Press
+    renderer: Renderer
+    sockets: threading.BoundedSemaphore
+    heartbeat_seconds: float
+
+    def read(self, thread_id: str) -> ThreadReading:
+        """Read a thread that must be there; raises ``Refused`` 404 or 403 with what is missing."""
+        if not thread_ids.is_thread_id(thread_id):
+            raise Refused(404, "malformed-id", thread_ids.refused_id_sentence(thread_id))
+        reading = self.reader.read(thread_id)
+        if isinstance(reading, NotServed):
+            raise Refused(403, "directory-not-served", reading.sentence)
+        if reading is None:
+            raise Refused(404, "thread-not-found", "There is no stored thread under this id.")
+        return reading
+
+    def belongs_elsewhere(self, thread_id: str) -> bool:
+        """Whether the thread is stored in a directory that this server does not serve."""
+        if self.registry.is_live(thread_id) or self.host.stored_thread(thread_id) is not None:
+            return False
+        return self.host.stored_thread_directory(thread_id) is not None
+
+    def snapshot(self, slot: Slot, follow: Follow) -> Outgoing:
+        """The snapshot of a follow: empty for a thread that is not stored yet."""
+        reading = self.reader.read_slot(slot)
+        if not isinstance(reading, ThreadReading):
+            reading = self.reader.fresh(slot.thread_id)
+        return self.press.snapshot(slot, follow, reading)
+
+    def new_session_directory(self, project_id: str | None) -> Callable[[], Path]:
+        """Where a new thread goes: its project's directory. Refused only when it is asked."""
+
+        def choose() -> Path:
+            for project in self.projects.all:
+                if project_id in {None, "", project.id}:
+                    return project.directory
+            raise Refused(
+                400,
+                "unknown-project",
+                f"“{project_id}” is no project of this server. Choose one of: "
+                + ", ".join(project.id for project in self.projects.all),
+            )
+
+        return choose

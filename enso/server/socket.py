@@ -1,0 +1,147 @@
+"""The websocket of a follow: one writer, frames out, close codes, and the peer's pulse.
+
+Nothing that comes in matters but the peer's being there. A heartbeat frame and a ping go out at
+the same interval; a peer that answered no ping since the last one is gone. The codes are chosen by
+what the browser's client does with them (htmx 4.0.1): it comes back after 1012 and 1013, and stays
+away after 4403 and 4404.
+"""
+
+from __future__ import annotations
+
+import logging
+import socket as sockets
+import struct
+import threading
+from contextlib import suppress
+from datetime import UTC, datetime
+from typing import Any, cast
+
+from flask import Flask, request
+from flask_sock import Sock  # pyright: ignore[reportMissingTypeStubs]
+from simple_websocket import ConnectionClosed, Server
+from wsproto.events import Ping
+
+from enso import thread_ids, wire
+from enso.server.follow import Closed, Dialect, Follow
+from enso.server.services import Services
+
+log = logging.getLogger(__name__)
+
+MALFORMED = Closed(4404, "This cannot be a thread id.")
+NOT_SERVED = Closed(4403, "This thread's directory is not served.")
+FULL = Closed(1013, "This server has no room for another follow now.")
+SILENT = Closed(1012, "The other side did not answer.")
+FAULT = Closed(1011, "Enso made a mistake. Its log says more.")
+MAX_INCOMING = 64 * 1024
+SEND_SECONDS = 30
+
+SOCK_SERVER_OPTIONS = {"max_message_size": MAX_INCOMING}
+
+
+class WholeFrames:
+    """A socket whose every ``send`` goes out whole, one at a time.
+
+    simple-websocket answers pings from its reading worker while ours writes, and does not look at
+    how much a ``send`` took: either would tear the stream.
+    """
+
+    def __init__(self, raw: sockets.socket) -> None:
+        self._raw = raw
+        self._lock = threading.Lock()
+        # A reader that takes nothing must not hold its worker for ever.
+        limit = struct.pack("ll", SEND_SECONDS, 0)
+        raw.setsockopt(sockets.SOL_SOCKET, sockets.SO_SNDTIMEO, limit)
+
+    def send(self, data: bytes) -> int:
+        """Send all of ``data``; raises ``OSError`` when the peer takes nothing any more."""
+        with self._lock:
+            try:
+                self._raw.sendall(data)
+            except OSError:
+                # What follows a torn frame would be read as its rest.
+                with suppress(OSError):
+                    self._raw.shutdown(sockets.SHUT_RDWR)
+                raise
+        return len(data)
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._raw, name)
+
+
+class Writer:
+    """Writes one follow to one socket until either ends."""
+
+    def __init__(self, socket: Server, follow: Follow, *, heartbeat_seconds: float) -> None:
+        self._socket = socket
+        self._follow = follow
+        self._heartbeat_seconds = heartbeat_seconds
+
+    def run(self) -> Closed:
+        """Write until the follow is over, and tell why; raises when the connection is."""
+        while True:
+            text = self._follow.next(self._heartbeat_seconds)
+            if isinstance(text, Closed):
+                return text
+            if text is not None:
+                self._socket.send(text)
+            elif not self._beat():
+                return SILENT
+
+    def _beat(self) -> bool:
+        """Send a heartbeat and a ping; false when the last ping was not answered."""
+        if not self._socket.pong_received:
+            return False
+        self._socket.pong_received = False
+        frames = cast("WholeFrames", self._socket.sock)
+        frames.send(self._socket.ws.send(Ping()))
+        if self._follow.dialect == "json":
+            now = datetime.now(UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")
+            self._socket.send(wire.HeartbeatFrame(at=now).model_dump_json())
+        return True
+
+
+def serve_follow(
+    services: Services, socket: Server, thread_id: str, dialect: Dialect, first: str
+) -> Closed:
+    """Serve one follow to its end, and tell the code to close with."""
+    if not thread_ids.is_thread_id(thread_id):
+        return MALFORMED
+    if not services.sockets.acquire(blocking=False):
+        return FULL
+    try:
+        if services.belongs_elsewhere(thread_id):
+            return NOT_SERVED
+        with services.registry.follow(
+            thread_id, dialect=dialect, snapshot=services.snapshot, first=first
+        ) as follow:
+            writer = Writer(socket, follow, heartbeat_seconds=services.heartbeat_seconds)
+            return writer.run()
+    finally:
+        services.sockets.release()
+
+
+def register(app: Flask, services: Services) -> None:
+    """Put both dialects' routes on the application."""
+    sock: Any = Sock(app)
+
+    def handle(socket: Server, thread_id: str, dialect: Dialect) -> None:
+        socket.sock = cast("Any", WholeFrames(cast("Any", socket.sock)))
+        try:
+            closed = serve_follow(
+                services, socket, thread_id, dialect, request.args.get("from", "")[:200]
+            )
+        except (ConnectionClosed, OSError):
+            return
+        except Exception:
+            log.exception("a follow of %s failed", thread_id)
+            closed = FAULT
+        with suppress(ConnectionClosed, OSError):
+            socket.close(cast("Any", closed.code), closed.reason)
+
+    @sock.route("/threads/<path:thread_id>/follow")
+    def follow_as_html(socket: Server, thread_id: str) -> None:  # pyright: ignore[reportUnusedFunction]
+        handle(socket, thread_id, "html")
+
+    @sock.route("/api/threads/<path:thread_id>/follow")
+    def follow_as_json(socket: Server, thread_id: str) -> None:  # pyright: ignore[reportUnusedFunction]
+        handle(socket, thread_id, "json")

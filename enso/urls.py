@@ -1,0 +1,62 @@
+"""Every URL that Enso builds or reads.
+
+A page's URL names its thread and nothing else of Enso's; every other query parameter a person put
+there is theirs, and every link of the page carries it on (design, 5.1).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from urllib.parse import parse_qsl, quote, urlencode, urlsplit
+
+OUR_PARAMETERS = frozenset({"q", "shown", "current", "before", "from", "project", "follow"})
+"""Query parameters that routes of ours read; they are never carried from page to page."""
+
+
+def kept_parameters(url: str) -> tuple[tuple[str, str], ...]:
+    """The query parameters of a page's URL that are not Enso's, in their order."""
+    pairs = parse_qsl(urlsplit(url).query, keep_blank_values=True, max_num_fields=100)
+    return tuple((name, value) for name, value in pairs if name not in OUR_PARAMETERS)
+
+
+@dataclass(frozen=True, slots=True)
+class Urls:
+    """Builds the links of one page, with the query parameters that it keeps."""
+
+    kept: tuple[tuple[str, str], ...] = ()
+
+    def _with(self, path: str, ours: Iterable[tuple[str, str | int | None]] = ()) -> str:
+        pairs = [*self.kept, *((name, str(value)) for name, value in ours if value is not None)]
+        return f"{path}?{urlencode(pairs)}" if pairs else path
+
+    def fresh(self) -> str:
+        """A page without a thread."""
+        return self._with("/")
+
+    def thread(self, thread_id: str) -> str:
+        """The page of a thread."""
+        return self._with(f"/threads/{quote(thread_id, safe='')}")
+
+    def rail(self, *, query: str = "", shown: int | None = None, current: str = "") -> str:
+        """The rail, filtered and paged, with the row of ``current`` marked."""
+        return self._with(
+            "/rail", [("q", query or None), ("shown", shown), ("current", current or None)]
+        )
+
+    def history(self, thread_id: str, *, before: str) -> str:
+        """The page of messages before the message ``before``."""
+        return self._with(f"/threads/{quote(thread_id, safe='')}/history", [("before", before)])
+
+    def prompt(self, thread_id: str) -> str:
+        """Where a prompt is posted."""
+        return self._with(f"/threads/{quote(thread_id, safe='')}/prompt")
+
+    def abort(self, thread_id: str) -> str:
+        """Where the run in flight is stopped."""
+        return self._with(f"/threads/{quote(thread_id, safe='')}/abort")
+
+    def follow(self, thread_id: str, *, first: str = "") -> str:
+        """The websocket of a pane whose first message is ``first``: snapshots begin there."""
+        path = f"/threads/{quote(thread_id, safe='')}/follow"
+        return f"{path}?{urlencode({'from': first})}" if first else path
