@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass
-from urllib.parse import parse_qsl, quote, urlencode, urlsplit
+from urllib.parse import parse_qsl, quote, unquote, urlencode, urlsplit
 
 OUR_PARAMETERS = frozenset({"q", "shown", "current", "before", "from", "project", "follow"})
 """Query parameters that routes of ours read; they are never carried from page to page."""
@@ -18,6 +18,13 @@ def kept_parameters(url: str) -> tuple[tuple[str, str], ...]:
     """The query parameters of a page's URL that are not Enso's, in their order."""
     pairs = parse_qsl(urlsplit(url).query, keep_blank_values=True, max_num_fields=100)
     return tuple((name, value) for name, value in pairs if name not in OUR_PARAMETERS)
+
+
+def thread_of(url: str) -> str:
+    """The thread that a page's URL names; empty when it names none."""
+    path = urlsplit(url).path
+    prefix = "/threads/"
+    return unquote(path.removeprefix(prefix)) if path.startswith(prefix) else ""
 
 
 @dataclass(frozen=True, slots=True)

@@ -106,7 +106,7 @@ def blueprint(services: Services) -> Blueprint:
             message=form.get("message", ""),
             images=_uploaded(request.files.getlist("images")),
             prompt_id=form.get("promptId", "")[:200] or None,
-            project_id=form.get("project", "") or None,
+            project_id=form.get("projectId", "") or None,
         )
         return done(thread_id)
 
@@ -121,7 +121,7 @@ def blueprint(services: Services) -> Blueprint:
             reading,
             draft=request.form.get("message", ""),
             error=refused.sentence,
-            project_id=request.form.get("project", ""),
+            project_id=request.form.get("projectId", ""),
         )
         rail = services.presenter.rail(urls, rail_request(thread_id))
         page = services.renderer.page(services.presenter.page(rail, pane))

@@ -16,7 +16,7 @@ from enso.server.presenter import RAIL_ROWS, RailRequest
 from enso.server.reading import NotServed, ThreadReading
 from enso.server.refusals import Refused
 from enso.server.services import Services
-from enso.urls import Urls, kept_parameters
+from enso.urls import Urls, kept_parameters, thread_of
 
 MAX_SHOWN = 20_000
 MAX_QUERY = 500
@@ -100,10 +100,11 @@ def blueprint(services: Services) -> Blueprint:
 
     @pages.get("/rail")
     def rail_rows() -> Response:  # pyright: ignore[reportUnusedFunction]
-        current = request.args.get("current", "")
+        htmx = HtmxRequest(request.headers)
+        current = request.args.get("current") or thread_of(htmx.current_url)
         urls = page_urls()
         rail = services.presenter.rail(urls, rail_request(current))
-        if HtmxRequest(request.headers).is_htmx:
+        if htmx.is_htmx:
             return html_answer(services.renderer.rail_rows(rail))
         opening = open_thread(services, current or None)
         pane = services.presenter.pane(urls, opening.reading)
