@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import sys
 
-from enso.server.application import main
+from enso.cli import main
+from enso.composition import build_server
 
 if __name__ == "__main__":
-    sys.exit(main())
+    sys.exit(main(build_server))

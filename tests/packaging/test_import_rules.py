@@ -50,15 +50,12 @@ def test_the_registry_is_the_only_caller_of_create_session() -> None:
     assert users == {"enso/server/registry.py"}
 
 
-def test_the_composition_root_is_the_only_module_beside_the_package() -> None:
-    """app.py imports the composition root of the package and nothing that it could wire by hand."""
-    imported = {
-        node.module
-        for node in ast.walk(_parsed(ROOT / "app.py"))
-        if isinstance(node, ast.ImportFrom)
-    }
-    ours = {module for module in imported if module and module.split(".")[0] == "enso"}
-    assert ours == {"enso.server.application"}
+def test_the_programs_wire_nothing_themselves() -> None:
+    """app.py and ``python -m enso`` start the same: the command line with the composition root."""
+    for program in ("app.py", "enso/__main__.py"):
+        nodes = ast.walk(_parsed(ROOT / program))
+        imported = {node.module for node in nodes if isinstance(node, ast.ImportFrom)}
+        assert imported == {"__future__", "enso.cli", "enso.composition"}
 
 
 def _lint(root: Path, cache: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
