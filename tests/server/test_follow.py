@@ -1,0 +1,139 @@
+"""Follows: a snapshot first, then every frame once, in bounded memory."""
+
+from __future__ import annotations
+
+import threading
+
+import pytest
+
+from enso import wire
+from enso.server.follow import Closed, Follow, Follows, Outgoing
+
+
+class Counter:
+    """A thread's state for these tests: how many frames there were, read under the lock."""
+
+    def __init__(self) -> None:
+        self.lock = threading.RLock()
+        self.follows = Follows()
+        self.count = 0
+
+    def follow(self, **options: int) -> Follow:
+        """A follow whose snapshot says the count."""
+        follow = Follow(lock=self.lock, snapshot=self.snapshot, dialect="json", **options)
+        with self.lock:
+            self.follows.join(follow)
+        return follow
+
+    def snapshot(self, _follow: Follow) -> Outgoing:
+        """The count as a notice."""
+        return notice(f"snapshot {self.count}")
+
+    def step(self) -> None:
+        """One change: the count grows and a frame says so."""
+        with self.lock:
+            self.count += 1
+            self.follows.publish([notice(str(self.count))])
+
+
+def notice(text: str) -> Outgoing:
+    """A frame that is told apart by its text."""
+    return Outgoing(wire.NoticeFrame(message=text), f"<hx-partial>{text}</hx-partial>")
+
+
+def said(text: str | Closed | None) -> str:
+    """The text of a notice frame."""
+    assert isinstance(text, str)
+    return wire.NoticeFrame.model_validate_json(text).message
+
+
+def test_a_follow_begins_with_a_snapshot_and_goes_on_with_frames() -> None:
+    """What was before is in the snapshot alone, what comes after is in frames alone."""
+    counter = Counter()
+    counter.step()
+    follow = counter.follow()
+    counter.step()
+    assert said(follow.next(1)) == "snapshot 2"
+    counter.step()
+    assert said(follow.next(1)) == "3"
+    assert follow.next(0) is None
+
+
+def test_no_frame_is_lost_or_doubled_between_snapshot_and_frames() -> None:
+    """Under a writer that never pauses, what a follow hears is one unbroken count."""
+    counter = Counter()
+    stop = threading.Event()
+
+    def write() -> None:
+        while not stop.is_set():
+            counter.step()
+
+    writer = threading.Thread(target=write)
+    writer.start()
+    try:
+        for _ in range(20):
+            follow = counter.follow()
+            first = int(said(follow.next(5)).removeprefix("snapshot "))
+            heard = [said(follow.next(5)) for _ in range(30)]
+            for text in heard:
+                if text.startswith("snapshot "):
+                    first = int(text.removeprefix("snapshot "))
+                else:
+                    assert int(text) == first + 1
+                    first += 1
+            with counter.lock:
+                counter.follows.leave(follow)
+    finally:
+        stop.set()
+        writer.join()
+
+
+@pytest.mark.parametrize("options", [{"max_frames": 10}, {"max_characters": 500}])
+def test_a_slow_reader_gets_a_new_snapshot_instead_of_a_pile(options: dict[str, int]) -> None:
+    """Past a number of frames or characters, what waits is thrown away for a snapshot."""
+    counter = Counter()
+    follow = counter.follow(**options)
+    assert said(follow.next(1)) == "snapshot 0"
+    for _ in range(1000):
+        counter.step()
+    assert said(follow.next(1)) == "snapshot 1000"
+    assert follow.next(0) is None
+    counter.step()
+    assert said(follow.next(1)) == "1001"
+
+
+def test_a_restart_says_the_state_anew() -> None:
+    """After a change as a whole, every follow's next text is a snapshot."""
+    counter = Counter()
+    follow = counter.follow()
+    follow.next(1)
+    counter.step()
+    with counter.lock:
+        counter.follows.restart()
+    assert said(follow.next(1)) == "snapshot 1"
+    assert follow.next(0) is None
+
+
+def test_a_closed_follow_says_why_and_nothing_else() -> None:
+    """Closing goes before all that waits, and wakes a writer that sleeps."""
+    counter = Counter()
+    follow = counter.follow()
+    follow.next(1)
+    heard: list[str | Closed | None] = []
+    writer = threading.Thread(target=lambda: heard.append(follow.next(30)))
+    writer.start()
+    with counter.lock:
+        counter.follows.close(Closed(1012, "bye"))
+    writer.join(5)
+    assert heard == [Closed(1012, "bye")]
+    counter.step()
+    assert follow.next(0) == Closed(1012, "bye")
+
+
+def test_a_frame_that_says_nothing_in_a_dialect_is_not_sent() -> None:
+    """A frame without HTML does not wake an HTML follow."""
+    lock = threading.RLock()
+    follow = Follow(lock=lock, snapshot=lambda _: notice("all"), dialect="html")
+    assert follow.next(1) == "<hx-partial>all</hx-partial>"
+    follow.put(Outgoing(wire.HeartbeatFrame(at="now"), None))
+    assert follow.next(0) is None

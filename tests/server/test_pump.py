@@ -1,0 +1,92 @@
+"""The pump: events in order, text gathered, everything else at once."""
+
+from __future__ import annotations
+
+import queue
+import threading
+import time
+from collections.abc import Sequence
+
+from enso import transcript
+from enso.host.contract import (
+    MessageStarted,
+    PartDelta,
+    PartStarted,
+    RunSettled,
+    ThreadEvent,
+)
+from enso.server.pump import Pump, merged
+
+STARTED = MessageStarted("m", "p", "model", 0)
+
+
+def delta(text: str, index: int = 0) -> PartDelta:
+    """Some text of the streaming message."""
+    return PartDelta("m", index, text)
+
+
+def test_neighbouring_text_is_joined_and_nothing_changes_its_order() -> None:
+    """Deltas of one part that follow one another become one; other events keep them apart."""
+    part = PartStarted("m", 1, transcript.TextPart(""))
+    events: list[ThreadEvent] = [STARTED, delta("a"), delta("b"), part, delta("c", 1), delta("d")]
+    assert merged(events) == [STARTED, delta("ab"), part, delta("c", 1), delta("d")]
+
+
+def test_a_burst_of_words_becomes_few_batches_and_loses_none() -> None:
+    """A thousand words offered at once are handed on in a few batches, whole, settlement last."""
+    batches: queue.SimpleQueue[Sequence[ThreadEvent]] = queue.SimpleQueue()
+    pump = Pump(batches.put, interval=0.02)
+    pump.start(name="test-pump")
+    for number in range(1000):
+        pump.offer(delta(f"{number} "))
+    pump.offer(RunSettled("complete"))
+    taken: list[Sequence[ThreadEvent]] = []
+    while not taken or not isinstance(taken[-1][-1], RunSettled):
+        taken.append(batches.get(timeout=5))
+    events = [event for batch in taken for event in batch]
+    text = "".join(event.text for event in events if isinstance(event, PartDelta))
+    assert text == "".join(f"{number} " for number in range(1000))
+    assert len(taken) < 100
+
+
+def test_the_first_word_is_not_held_back() -> None:
+    """With a long interval the first text still goes out at once: only what follows is gathered."""
+    heard = threading.Event()
+    pump = Pump(lambda _events: heard.set(), interval=60)
+    pump.start(name="test-pump")
+    began = time.monotonic()
+    pump.offer(delta("now"))
+    assert heard.wait(5)
+    assert time.monotonic() - began < 5
+    pump.offer(RunSettled("complete"))
+
+
+def test_what_is_no_text_ends_the_gathering() -> None:
+    """A settlement behind gathered text goes out with it, without waiting for the interval."""
+    done = threading.Event()
+
+    def take(events: Sequence[ThreadEvent]) -> None:
+        if isinstance(events[-1], RunSettled):
+            done.set()
+
+    pump = Pump(take, interval=60)
+    pump.start(name="test-pump")
+    for event in (delta("a"), delta("b"), delta("c"), RunSettled("complete")):
+        pump.offer(event)
+    assert done.wait(5)
+
+
+def test_a_batch_that_fails_does_not_stop_the_run() -> None:
+    """A fault while one batch is taken in is logged, and the settlement still arrives."""
+    done = threading.Event()
+
+    def take(events: Sequence[ThreadEvent]) -> None:
+        if isinstance(events[-1], RunSettled):
+            done.set()
+        raise RuntimeError("a fault in the test's own listener")
+
+    pump = Pump(take, interval=0)
+    pump.start(name="test-pump")
+    pump.offer(STARTED)
+    pump.offer(RunSettled("failed"))
+    assert done.wait(5)
