@@ -6,13 +6,19 @@ be understood is ``TranscriptOther`` or an empty part. All text that leaves can 
 
 from __future__ import annotations
 
-import math
-from collections.abc import Callable, Iterable, Mapping
-from datetime import UTC, datetime
+from collections.abc import Callable, Iterable
 from typing import Any, Final, cast
 
 from enso.host.json_lines import clean_text, plain
 from enso.host.refusals import read_refusal
+from enso.host.stored_values import (
+    NOTHING,
+    Stored,
+    count_of,
+    milliseconds,
+    object_of,
+    text_of,
+)
 from enso.host.usage import read_usage
 from enso.transcript import (
     ImagePart,
@@ -35,8 +41,6 @@ from enso.transcript import (
 ProviderNames = Callable[[str], str]
 """A provider's display name by its id."""
 
-_Stored = Mapping[str, Any]
-_EMPTY: Final[_Stored] = {}
 _STOP_REASONS: Final[dict[str, StopReason]] = {
     "stop": "stop",
     "length": "length",
@@ -44,21 +48,20 @@ _STOP_REASONS: Final[dict[str, StopReason]] = {
     "error": "error",
     "aborted": "aborted",
 }
-_LATEST_MS: Final = 253_402_300_799_999  # the last millisecond of the year 9999
 
 
 def decode_branch(
-    entries: Iterable[_Stored], *, providers: ProviderNames
+    entries: Iterable[Stored], *, providers: ProviderNames
 ) -> tuple[TranscriptEntry, ...]:
     """The transcript of a branch: one value for each stored entry, in the same order."""
     return tuple(decode_entry(entry, providers=providers) for entry in entries)
 
 
-def decode_entry(entry: _Stored, *, providers: ProviderNames) -> TranscriptEntry:
+def decode_entry(entry: Stored, *, providers: ProviderNames) -> TranscriptEntry:
     """One stored entry in our types. Never raises, whatever the entry holds."""
     kind = entry.get("type")
     if kind == "message":
-        return _message(entry, _object(entry.get("message")), providers)
+        return _message(entry, object_of(entry.get("message")), providers)
     decoder = _BY_TYPE.get(kind) if isinstance(kind, str) else None
     return decoder(entry) if decoder else _other(entry, text_of(kind) or "unknown")
 
@@ -66,54 +69,24 @@ def decode_entry(entry: _Stored, *, providers: ProviderNames) -> TranscriptEntry
 # -- fields ---------------------------------------------------------------------------------------
 
 
-def text_of(value: Any) -> str:
-    """A stored text, clean; empty for anything that is no text."""
-    return clean_text(value) if isinstance(value, str) else ""
-
-
-def _object(value: Any) -> _Stored:
-    return cast("_Stored", value) if isinstance(value, dict) else _EMPTY
-
-
-def _id(entry: _Stored) -> str:
+def _id(entry: Stored) -> str:
     return text_of(entry.get("id"))
 
 
-def milliseconds(value: Any) -> int | None:
-    """A stored time in milliseconds since the epoch: a number of them, or ISO 8601 text."""
-    if isinstance(value, str):
-        return _iso_milliseconds(value)
-    if isinstance(value, bool) or not isinstance(value, (int, float)) or not math.isfinite(value):
-        return None
-    return int(value) if 0 <= value <= _LATEST_MS else None
-
-
-def _iso_milliseconds(text: str) -> int | None:
-    try:
-        moment = datetime.fromisoformat(text)
-        if moment.tzinfo is None:
-            moment = moment.replace(tzinfo=UTC) if len(text) <= 10 else moment.astimezone()
-        value = round(moment.timestamp() * 1000)
-    except (ValueError, OverflowError, OSError):
-        return None
-    return value if value >= 0 else None
-
-
-def _time(entry: _Stored, message: _Stored = _EMPTY) -> int | None:
+def _time(entry: Stored, message: Stored = NOTHING) -> int | None:
     """When the entry was made: its message's own time, else the entry's."""
-    stored = message.get("timestamp")
-    own = milliseconds(stored) if not isinstance(stored, str) else None
+    own = count_of(message.get("timestamp"))
     return own if own is not None else milliseconds(entry.get("timestamp"))
 
 
-def _duration(message: _Stored) -> int | None:
-    return milliseconds(message.get("durationMs"))
+def _duration(message: Stored) -> int | None:
+    return count_of(message.get("durationMs"))
 
 
 # -- messages -------------------------------------------------------------------------------------
 
 
-def _message(entry: _Stored, message: _Stored, providers: ProviderNames) -> TranscriptEntry:
+def _message(entry: Stored, message: Stored, providers: ProviderNames) -> TranscriptEntry:
     role = message.get("role")
     if role == "user":
         return TranscriptMessage(
@@ -133,7 +106,7 @@ def _message(entry: _Stored, message: _Stored, providers: ProviderNames) -> Tran
     return _other(entry, f"message:{text_of(role) or 'unknown'}")
 
 
-def _assistant(entry: _Stored, message: _Stored, providers: ProviderNames) -> TranscriptMessage:
+def _assistant(entry: Stored, message: Stored, providers: ProviderNames) -> TranscriptMessage:
     provider, model = text_of(message.get("provider")), text_of(message.get("model"))
     stop_reason = _stop_reason(message.get("stopReason"))
     refusal = None
@@ -163,7 +136,7 @@ def _stop_reason(value: Any) -> StopReason | None:
     return _STOP_REASONS.get(value, "other") if isinstance(value, str) else "other"
 
 
-def _tool_result(entry: _Stored, message: _Stored) -> TranscriptToolResult:
+def _tool_result(entry: Stored, message: Stored) -> TranscriptToolResult:
     return TranscriptToolResult(
         id=_id(entry),
         created_at=_time(entry, message),
@@ -176,7 +149,7 @@ def _tool_result(entry: _Stored, message: _Stored) -> TranscriptToolResult:
     )
 
 
-def _shell(entry: _Stored, message: _Stored) -> TranscriptMarker:
+def _shell(entry: Stored, message: Stored) -> TranscriptMarker:
     """A command that a person ran: its output, and how it ended when it did not end well."""
     code = message.get("exitCode")
     ending = ""
@@ -206,7 +179,7 @@ def decode_parts(content: Any) -> tuple[Part, ...]:
 
 
 def _part(block: Any) -> Part:
-    stored = _object(block)
+    stored = object_of(block)
     kind = stored.get("type")
     if kind == "text" and isinstance(stored.get("text"), str):
         return TextPart(text_of(stored.get("text")))
@@ -229,11 +202,11 @@ def _joined_text(content: Any) -> str:
 # -- entries that are no messages -----------------------------------------------------------------
 
 
-def _other(entry: _Stored, kind: str) -> TranscriptOther:
+def _other(entry: Stored, kind: str) -> TranscriptOther:
     return TranscriptOther(id=_id(entry), created_at=_time(entry), kind=kind)
 
 
-def _custom_message(entry: _Stored) -> TranscriptEntry:
+def _custom_message(entry: Stored) -> TranscriptEntry:
     if entry.get("display") is not True:
         return _other(entry, "custom_message")
     return TranscriptMarker(
@@ -245,8 +218,8 @@ def _custom_message(entry: _Stored) -> TranscriptEntry:
     )
 
 
-def _compaction(entry: _Stored) -> TranscriptMarker:
-    tokens = milliseconds(entry.get("tokensBefore"))
+def _compaction(entry: Stored) -> TranscriptMarker:
+    tokens = count_of(entry.get("tokensBefore"))
     before = f", {tokens:,} tokens" if tokens else ""
     return TranscriptMarker(
         id=_id(entry),
@@ -257,7 +230,7 @@ def _compaction(entry: _Stored) -> TranscriptMarker:
     )
 
 
-def _branch_summary(entry: _Stored) -> TranscriptMarker:
+def _branch_summary(entry: Stored) -> TranscriptMarker:
     return TranscriptMarker(
         id=_id(entry),
         created_at=_time(entry),
@@ -267,7 +240,7 @@ def _branch_summary(entry: _Stored) -> TranscriptMarker:
     )
 
 
-def _custom(entry: _Stored) -> TranscriptCustom:
+def _custom(entry: Stored) -> TranscriptCustom:
     return TranscriptCustom(
         id=_id(entry),
         created_at=_time(entry),
@@ -276,7 +249,7 @@ def _custom(entry: _Stored) -> TranscriptCustom:
     )
 
 
-def _model_change(entry: _Stored) -> TranscriptModelChange:
+def _model_change(entry: Stored) -> TranscriptModelChange:
     return TranscriptModelChange(
         id=_id(entry),
         created_at=_time(entry),
@@ -285,13 +258,13 @@ def _model_change(entry: _Stored) -> TranscriptModelChange:
     )
 
 
-def _thinking_level(entry: _Stored) -> TranscriptThinkingLevel:
+def _thinking_level(entry: Stored) -> TranscriptThinkingLevel:
     return TranscriptThinkingLevel(
         id=_id(entry), created_at=_time(entry), level=text_of(entry.get("thinkingLevel"))
     )
 
 
-_BY_TYPE: Final[dict[str, Callable[[_Stored], TranscriptEntry]]] = {
+_BY_TYPE: Final[dict[str, Callable[[Stored], TranscriptEntry]]] = {
     "custom_message": _custom_message,
     "compaction": _compaction,
     "branch_summary": _branch_summary,

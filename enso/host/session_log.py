@@ -6,6 +6,7 @@ for writing. What an entry says is ``enso.host.decode``'s; writing is ``enso.hos
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -222,9 +223,9 @@ def stored_id(value: Any) -> str | None:
     """An id as it is stored, also where another program wrote a number; ``None`` without one."""
     if isinstance(value, str):
         return clean_text(value) or None
-    if isinstance(value, int) and not isinstance(value, bool):
-        return str(value)
-    return None
+    if isinstance(value, bool) or not isinstance(value, (int, float)):
+        return None
+    return str(int(value)) if math.isfinite(value) and value == int(value) else None
 
 
 def rename_hook_message(entry: Entry) -> None:

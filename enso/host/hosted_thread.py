@@ -1,0 +1,178 @@
+"""A live thread: a session file, the runtime that writes it, and a read-only view of both."""
+
+from __future__ import annotations
+
+import threading
+from collections import deque
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, Final
+
+from enso.host.contract import (
+    EventListener,
+    HostedThreadInspection,
+    ModelInUse,
+    PermissionModeState,
+    PromptImage,
+    ThreadEvent,
+    ThreadRuntime,
+    ToolCallVerdict,
+)
+from enso.host.decode import decode_entry
+from enso.host.modes import stored_mode
+from enso.host.session_file import SessionFile
+from enso.host.session_log import Entry
+from enso.host.usage import total_usage
+from enso.transcript import TranscriptEntry, Usage
+
+KEPT_EVENTS: Final = 2000
+"""How many events of a run are kept for whoever inspects it."""
+
+
+class RecordingRuntime:
+    """A runtime whose events of the current or last run are kept, the newest ``KEPT_EVENTS``."""
+
+    def __init__(self, runtime: ThreadRuntime) -> None:
+        self._runtime = runtime
+        self._lock = threading.Lock()
+        self._events: deque[ThreadEvent] = deque(maxlen=KEPT_EVENTS)
+
+    def events(self) -> list[ThreadEvent]:
+        """The kept events, in order; the list is the caller's own."""
+        with self._lock:
+            return list(self._events)
+
+    def listen(self, listener: EventListener) -> None:
+        """As the contract says."""
+
+        def keep_and_tell(event: ThreadEvent) -> None:
+            with self._lock:
+                self._events.append(event)
+            listener(event)
+
+        self._runtime.listen(keep_and_tell)
+
+    def prompt(self, message: str, images: Sequence[PromptImage] = ()) -> None:
+        """As the contract says. A prompt that is refused leaves the kept events as they were."""
+        with self._lock:
+            before, self._events = self._events, deque[ThreadEvent](maxlen=KEPT_EVENTS)
+        try:
+            self._runtime.prompt(message, images)
+        except BaseException:
+            with self._lock:
+                before.extend(self._events)
+                self._events = before
+            raise
+
+    def abort(self) -> None:
+        """As the contract says."""
+        self._runtime.abort()
+
+    def model(self) -> ModelInUse | None:
+        """As the contract says."""
+        return self._runtime.model()
+
+    def close(self) -> None:
+        """As the contract says."""
+        self._runtime.close()
+
+
+class SessionThread:
+    """A live thread over one session file; implements ``HostedThread``. Thread-safe."""
+
+    def __init__(
+        self, session: SessionFile, runtime: ThreadRuntime, provider_name: Callable[[str], str]
+    ) -> None:
+        self._session = session
+        self._runtime = RecordingRuntime(runtime)
+        self._view = _BranchView(session, provider_name)
+
+    @property
+    def runtime(self) -> ThreadRuntime:
+        """What runs it."""
+        return self._runtime
+
+    @property
+    def loaded_extension_paths(self) -> Sequence[str]:
+        """None: no extensions are loaded yet."""
+        return ()
+
+    def inspect(self) -> HostedThreadInspection:
+        """The branch and where it is kept, as of now."""
+        session = self._session
+        return HostedThreadInspection(
+            session_id=session.thread_id,
+            cwd=session.cwd,
+            session_dir=session.directory,
+            session_file=session.path if session.exists() else None,
+            entries=self._view.entries(),
+            commands=(),
+            name=session.name,
+        )
+
+    def usage(self) -> Usage:
+        """The spend of the whole file."""
+        return self._view.usage()
+
+    def emitted_events(self) -> list[ThreadEvent]:
+        """The last events of the current or last run; a fresh copy per call."""
+        return self._runtime.events()
+
+    def permission_mode(self) -> PermissionModeState:
+        """The mode the branch ends in."""
+        return stored_mode(self._view.entries())
+
+    def probe_tool_call(
+        self, tool_name: str, arguments: Mapping[str, Any]
+    ) -> ToolCallVerdict | None:
+        """No rule knows any tool yet."""
+        del tool_name, arguments
+        return None
+
+    def changed_elsewhere(self) -> bool:
+        """Whether another program changed the session file."""
+        return self._session.changed_elsewhere()
+
+    def close(self) -> None:
+        """Close the runtime. The file stays as it is."""
+        self._runtime.close()
+
+
+class _BranchView:
+    """The decoded branch and the spend of a session file, each entry decoded and added once."""
+
+    def __init__(self, session: SessionFile, provider_name: Callable[[str], str]) -> None:
+        self._session = session
+        self._provider_name = provider_name
+        self._lock = threading.Lock()
+        self._branch: list[Entry] = []
+        self._decoded: list[TranscriptEntry] = []
+        self._counted: list[Entry] = []
+        self._usage = Usage()
+
+    def entries(self) -> tuple[TranscriptEntry, ...]:
+        """The transcript, root to leaf."""
+        with self._lock:
+            branch = self._session.branch()
+            kept = _common(self._branch, branch)
+            decoded = (decode_entry(e, providers=self._provider_name) for e in branch[kept:])
+            self._decoded[kept:] = decoded
+            self._branch = branch
+            return tuple(self._decoded)
+
+    def usage(self) -> Usage:
+        """The spend of every entry of the file."""
+        with self._lock:
+            entries = self._session.entries()
+            kept = _common(self._counted, entries)
+            if kept < len(self._counted):
+                kept, self._usage = 0, Usage()
+            self._usage += total_usage(entries[kept:])
+            self._counted = entries
+            return self._usage
+
+
+def _common(before: Sequence[Entry], after: Sequence[Entry]) -> int:
+    """How many entries at the start are the very same objects."""
+    pairs = zip(before, after, strict=False)
+    differing = (index for index, (old, new) in enumerate(pairs) if old is not new)
+    return next(differing, min(len(before), len(after)))

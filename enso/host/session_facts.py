@@ -1,0 +1,190 @@
+"""What the rail says of a session, gathered entry by entry (pi's ``listAll``, without its faults).
+
+Owns the title, the name, the count, the last activity and how the branch ends. Reads no file: it is
+fed the fields of each entry by ``enso.host.session_scan``.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, Final, cast
+
+from msgspec import UNSET, Raw, Struct, UnsetType
+
+from enso.host.contract import ThreadEnd
+from enso.host.json_lines import clean_text, parse_line
+from enso.host.session_log import given_id, name_of, stored_id
+from enso.host.stored_values import count_of, milliseconds, object_of
+
+_STOPPED: Final[dict[str, ThreadEnd]] = {
+    "error": "refused",
+    "aborted": "aborted",
+    "length": "cut-by-length",
+}
+
+
+class ScannedMessage(Struct, gc=False):
+    """What a scan takes of a message. ``content`` is left unread; a parsed value stands in it
+    where the line was read by other means."""
+
+    role: str | None = None
+    content: Raw | UnsetType = UNSET
+    timestamp: int | float | None = None
+    stopReason: str | None = None  # noqa: N815 - the stored key
+
+
+class ScannedEntry(Struct, gc=False):
+    """What a scan takes of a line."""
+
+    type: str | None = None
+    id: str | int | None = None
+    parentId: str | int | UnsetType | None = UNSET  # noqa: N815 - the stored key
+    timestamp: str | int | float | None = None
+    name: Raw | UnsetType = UNSET
+    message: ScannedMessage | None = None
+
+
+def scanned_entry(value: Any) -> ScannedEntry:
+    """A parsed object as a scanned entry, whatever types its fields have."""
+    stored = object_of(value)
+    message = stored.get("message")
+    return ScannedEntry(
+        type=_text(stored.get("type")),
+        id=stored_id(stored.get("id")),
+        parentId=stored_id(stored["parentId"]) if "parentId" in stored else UNSET,
+        timestamp=stored.get("timestamp"),
+        name=stored.get("name", UNSET),
+        message=_scanned_message(object_of(message)) if isinstance(message, dict) else None,
+    )
+
+
+def _scanned_message(stored: Any) -> ScannedMessage:
+    return ScannedMessage(
+        role=_text(stored.get("role")),
+        content=stored.get("content", UNSET),
+        timestamp=count_of(stored.get("timestamp")),
+        stopReason=_text(stored.get("stopReason")),
+    )
+
+
+def _text(value: Any) -> str | None:
+    return value if isinstance(value, str) else None
+
+
+def _value(stored: Raw | Any) -> Any:
+    """The value of a field that was left unread."""
+    return parse_line(bytes(stored)) if isinstance(stored, Raw) else stored
+
+
+@dataclass(slots=True)
+class BranchEnd:
+    """How the branch ends that the last entry is the leaf of.
+
+    ``chain`` holds the ids from the leaf back to the message that tells the end. ``None`` as the
+    end: the last entry hangs on a parent that is not in the chain, and only a reading of the whole
+    tree can tell.
+    """
+
+    linear: bool
+    leaf_id: str | None = None
+    end: ThreadEnd | None = "empty"
+    chain: frozenset[str] = frozenset()
+
+    def add(self, entry: ScannedEntry, offset: int) -> tuple[str, str | None, ThreadEnd | None]:
+        """Take the next entry; returns its id, its parent's, and what its message says."""
+        entry_id, parent_id = self._place(entry, offset)
+        told = end_of_message(entry.message) if entry.type == "message" else None
+        if told is not None:
+            self.end, self.chain = told, frozenset((entry_id,))
+        elif parent_id is None:
+            self.end, self.chain = "empty", frozenset((entry_id,))
+        elif parent_id == self.leaf_id and entry_id not in self.chain:
+            self.chain |= {entry_id}
+        else:
+            self.end, self.chain = None, frozenset()
+        self.leaf_id = entry_id
+        return entry_id, parent_id, told
+
+    def walk(self, tree: dict[str, tuple[str | None, ThreadEnd | None]]) -> None:
+        """Tell the end from the whole tree: each entry's parent, and what its message says."""
+        entry_id, walked = self.leaf_id, set[str]()
+        self.end = "empty"
+        while entry_id is not None and entry_id in tree and entry_id not in walked:
+            walked.add(entry_id)
+            entry_id, told = tree[entry_id]
+            if told is not None:
+                self.end = told
+                break
+        self.chain = frozenset(walked)
+
+    def _place(self, entry: ScannedEntry, offset: int) -> tuple[str, str | None]:
+        entry_id = stored_id(entry.id)
+        if self.linear or entry_id is None:
+            linked = self.linear or entry.parentId is UNSET
+            return given_id(offset), self.leaf_id if linked else stored_id(entry.parentId)
+        return entry_id, stored_id(entry.parentId)
+
+
+def end_of_message(message: ScannedMessage | None) -> ThreadEnd | None:
+    """How a branch ends whose last message this is; ``None`` for a message that tells nothing."""
+    role = message.role if message is not None else None
+    if role in ("user", "toolResult"):
+        return "interrupted"
+    if message is None or role != "assistant":
+        return None
+    if message.stopReason in _STOPPED:
+        return _STOPPED[message.stopReason]
+    return "interrupted" if _calls_tools(message.content) else "complete"
+
+
+def _calls_tools(content: Raw | UnsetType) -> bool:
+    if isinstance(content, Raw):
+        raw = bytes(content)
+        if b"toolCall" not in raw and b"\\u" not in raw:  # an escape could spell it otherwise
+            return False
+    blocks = _value(content)
+    if not isinstance(blocks, list):
+        return False
+    return any(object_of(b).get("type") == "toolCall" for b in cast("list[Any]", blocks))
+
+
+@dataclass(slots=True)
+class SessionFacts:
+    """The facts of the entries so far. ``newest_ms`` is the newest user or assistant message."""
+
+    branch: BranchEnd
+    message_count: int = 0
+    first_message: str = ""
+    name: str | None = None
+    newest_ms: int = 0
+
+    def add(self, entry: ScannedEntry) -> None:
+        """Take the next entry of the file, on the branch or not."""
+        if entry.type == "session_info":
+            self.name = name_of({"name": _value(entry.name)})
+        elif entry.type == "message":
+            self.message_count += 1
+            message = entry.message
+            if message is not None and message.content is not UNSET:
+                self._add_message(entry, message)
+
+    def _add_message(self, entry: ScannedEntry, message: ScannedMessage) -> None:
+        if message.role not in ("user", "assistant"):
+            return
+        time = count_of(message.timestamp)
+        if time is None:
+            time = milliseconds(entry.timestamp)
+        self.newest_ms = max(self.newest_ms, time or 0)
+        if message.role == "user" and not self.first_message:
+            self.first_message = title_of(_value(message.content))
+
+
+def title_of(content: Any) -> str:
+    """The text of a user message as pi's listing joins it: its text blocks, a blank between."""
+    if isinstance(content, str):
+        return clean_text(content)
+    if not isinstance(content, list):
+        return ""
+    blocks = [object_of(block) for block in cast("list[Any]", content)]
+    texts = [block.get("text") for block in blocks if block.get("type") == "text"]
+    return clean_text(" ".join(text if isinstance(text, str) else "" for text in texts))

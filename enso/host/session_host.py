@@ -1,0 +1,176 @@
+"""Where threads are stored and run: session files under an agent directory, and a runtime each.
+
+Implements ``AgentHost`` (``enso.host.contract``). Owns which file a thread is, whether its
+directory may be served, and the order in which a thread comes live: nothing is built or written
+before everything that can be refused was asked. What runs a thread is the factory's.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Protocol
+
+from enso.host.contract import (
+    ChangeListener,
+    HostedThread,
+    HostReadiness,
+    PermissionModeState,
+    SessionDirectoryRefused,
+    SessionUnreadable,
+    StoredThread,
+    StoredThreadRead,
+    ThreadRuntime,
+)
+from enso.host.decode import decode_branch
+from enso.host.hosted_thread import SessionThread
+from enso.host.modes import fresh_mode, stored_mode
+from enso.host.session_file import SessionFile
+from enso.host.session_listing import SessionListing
+from enso.host.session_log import SessionLog, read_session
+from enso.host.session_watch import SessionWatch
+from enso.host.usage import total_usage
+from enso.projects import Projects
+from enso.thread_ids import is_thread_id, refused_id_sentence
+from enso.transcript import TranscriptEntry
+
+
+class RuntimeFactory(Protocol):
+    """Builds what runs a thread, and knows what a prompt would go to before anything is built."""
+
+    def build(self, session: SessionFile) -> ThreadRuntime:
+        """The runtime of one thread, which from now on alone appends to ``session``."""
+        ...
+
+    def readiness(self, transcript: Sequence[TranscriptEntry]) -> HostReadiness:
+        """Whether a prompt to the thread of this transcript could be answered, and by what."""
+        ...
+
+    def provider_name(self, provider: str) -> str:
+        """The display name of a provider id; the id itself when it has none."""
+        ...
+
+    def close(self) -> None:
+        """End every child process."""
+        ...
+
+
+class SessionHost:
+    """An ``AgentHost`` over ``<agent_dir>/sessions``. Thread-safe."""
+
+    def __init__(self, *, agent_dir: Path, projects: Projects, runtimes: RuntimeFactory) -> None:
+        self._sessions_dir = agent_dir / "sessions"
+        self._projects = projects
+        self._runtimes = runtimes
+        self._listing = SessionListing(self._sessions_dir, projects)
+        self._watch = SessionWatch(self._sessions_dir, self._listing)
+
+    # -- live -------------------------------------------------------------------------------------
+
+    def create_session(
+        self, thread_id: str, new_session_directory: Callable[[], Path]
+    ) -> HostedThread:
+        """Open the file under this id in the directory it records, or create one under this id.
+
+        Raises ``SessionDirectoryRefused`` or ``SessionUnreadable``; then nothing was built and
+        nothing written. A created file is on disk only when its first answer begins.
+        """
+        if not is_thread_id(thread_id):
+            raise SessionUnreadable(thread_id, refused_id_sentence(thread_id))
+        stored = self._listing.find(thread_id)
+        if stored is not None:
+            session = self._open(stored)
+        else:
+            session = self._create(thread_id, new_session_directory())
+        runtime = self._runtimes.build(session)
+        return SessionThread(session, runtime, self._runtimes.provider_name)
+
+    def _open(self, stored: StoredThread) -> SessionFile:
+        self._require_served(stored.cwd)
+        session = SessionFile.open(stored.path)
+        if session.thread_id != stored.id or session.cwd != stored.cwd:
+            raise SessionUnreadable(
+                stored.id, "The session file was replaced while it was opened. Try again."
+            )
+        return session
+
+    def _create(self, thread_id: str, directory: Path) -> SessionFile:
+        self._require_served(directory)
+        return SessionFile.create(self._sessions_dir, thread_id, directory)
+
+    def _require_served(self, directory: Path) -> None:
+        if not directory.is_absolute():
+            raise SessionDirectoryRefused(directory, "the thread records no whole path.")
+        if not self._projects.serves(directory):
+            raise SessionDirectoryRefused(directory, "this directory is not one Enso serves.")
+        if not self._projects.can_run_in(directory):
+            raise SessionDirectoryRefused(
+                directory, "this directory is gone. The thread can be read, not continued."
+            )
+
+    # -- cold -------------------------------------------------------------------------------------
+
+    def list_sessions(self) -> list[StoredThread]:
+        """Every stored thread in a directory this host serves, newest first, each id once."""
+        return self._listing.rows()
+
+    def stored_thread(self, thread_id: str) -> StoredThread | None:
+        """The listing's row of one thread; ``None`` when it would not be listed."""
+        return self._listing.row(thread_id) if is_thread_id(thread_id) else None
+
+    def stored_thread_directory(self, thread_id: str) -> Path | None:
+        """The directory the file under this id records, served or not; ``None`` without a file."""
+        stored = self._listing.find(thread_id) if is_thread_id(thread_id) else None
+        return stored.cwd if stored is not None else None
+
+    def read_stored_thread(self, thread_id: str) -> StoredThreadRead | None:
+        """Read a thread cold: nothing is built or written. ``None``: no file, or not served."""
+        stored = self.stored_thread(thread_id)
+        log = _read(stored) if stored is not None else None
+        if stored is None or log is None:
+            return None
+        return StoredThreadRead(
+            id=stored.id,
+            cwd=stored.cwd,
+            entries=decode_branch(log.branch(), providers=self._runtimes.provider_name),
+            usage=total_usage(log.entries),
+            name=log.name,
+            skipped_lines=log.skipped,
+        )
+
+    def fresh_permission_mode(self) -> PermissionModeState:
+        """What a new thread starts in."""
+        return fresh_mode()
+
+    def stored_permission_mode(self, transcript: Sequence[TranscriptEntry]) -> PermissionModeState:
+        """The mode a transcript ends in, else the fresh state."""
+        return stored_mode(transcript)
+
+    # -- the rest ---------------------------------------------------------------------------------
+
+    def readiness(self, transcript: Sequence[TranscriptEntry] = ()) -> HostReadiness:
+        """Which model a prompt to the thread of this transcript would go to, without building."""
+        return self._runtimes.readiness(transcript)
+
+    def provider_name(self, provider: str) -> str:
+        """The display name of a provider id; the id itself when it has none."""
+        return self._runtimes.provider_name(provider)
+
+    def on_change(self, listener: ChangeListener) -> Callable[[], None]:
+        """Watch the store; returns what ends the watch."""
+        return self._watch.listen(listener)
+
+    def close(self) -> None:
+        """End the watch and every child process."""
+        self._watch.close()
+        self._runtimes.close()
+
+
+def _read(stored: StoredThread) -> SessionLog | None:
+    """The file of a row; ``None`` when it went or now holds something else."""
+    try:
+        log = read_session(stored.path)
+    except OSError:
+        return None
+    served_still = log is not None and log.header.id == stored.id
+    return log if served_still and log is not None and Path(log.header.cwd) == stored.cwd else None
