@@ -1,0 +1,1 @@
+"""Second implementations of Enso's seams, for tests: real behaviour over plain values."""

@@ -1,0 +1,509 @@
+"""The second implementation of ``AgentHost``: threads are plain transcripts of ours, in memory.
+
+What a test does with it::
+
+    host = FakeHost(project)                               # serves one directory that exists
+    host.store("t1", user("Hi"), assistant("Hello."))      # a stored thread
+    host.script.add(Reply(deltas=("A", "B")))              # what the next prompt is answered
+    held = Reply.held("Thinking about it"); host.script.add(held)
+    thread.runtime.prompt("Go on"); held.wait_until_held() # act while the run is in flight
+    held.release()
+    host.grow("t1", user("From elsewhere"))                # as another program would
+
+Everything is deterministic: entry ids count up, and time goes on by a second an entry.
+``host.asked`` lists, in order, what was asked of it that may cost something.
+"""
+
+from __future__ import annotations
+
+import itertools
+import threading
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any, Final
+
+from enso.host.contract import (
+    ChangeListener,
+    HostedThreadInspection,
+    HostReadiness,
+    ModelInUse,
+    PermissionModeChoice,
+    PermissionModeState,
+    PromptImage,
+    SessionDirectoryRefused,
+    SessionUnreadable,
+    StoredThread,
+    StoredThreadRead,
+    ThreadEnd,
+    ThreadEvent,
+    ToolCallVerdict,
+)
+from enso.host.hosted_thread import RecordingRuntime
+from enso.thread_ids import is_thread_id, refused_id_sentence
+from enso.transcript import (
+    ImagePart,
+    Part,
+    Refusal,
+    StopReason,
+    TextPart,
+    ToolCallPart,
+    TranscriptCustom,
+    TranscriptEntry,
+    TranscriptMessage,
+    TranscriptToolResult,
+    Usage,
+)
+from tests.fakes.scripted_runtime import (
+    MODEL,
+    MODEL_IN_USE,
+    PROVIDER,
+    Reply,
+    Script,
+    ScriptedRuntime,
+)
+
+BEGINNING_MS: Final = 1_767_225_600_000  # 2026-01-01T00:00:00Z
+MODES: Final = tuple(
+    PermissionModeChoice(id=mode, label=mode.title(), description=f"The {mode} mode.")
+    for mode in ("plan", "ask", "edit", "auto")
+)
+
+
+def user(text: str, *, id: str = "", created_at: int | None = None) -> TranscriptMessage:  # noqa: A002
+    """A prompt. Without an id and a time it gets the host's next ones when it is stored."""
+    return TranscriptMessage(
+        id=id, created_at=created_at, role="user", parts=(TextPart(text),) if text else ()
+    )
+
+
+def assistant(
+    text: str = "",
+    *,
+    id: str = "",  # noqa: A002
+    created_at: int | None = None,
+    stop_reason: StopReason = "stop",
+    refusal: Refusal | None = None,
+    parts: tuple[Part, ...] | None = None,
+    usage: Usage | None = None,
+) -> TranscriptMessage:
+    """An answer; a refused attempt when it has a refusal."""
+    return TranscriptMessage(
+        id=id,
+        created_at=created_at,
+        role="assistant",
+        parts=parts if parts is not None else ((TextPart(text),) if text else ()),
+        provider=PROVIDER,
+        model=MODEL,
+        stop_reason="error" if refusal is not None else stop_reason,
+        refusal=refusal,
+        usage=usage,
+    )
+
+
+@dataclass
+class _Stored:
+    """A thread as it is stored. ``version`` counts the writes, whoever made them."""
+
+    id: str
+    directory: Path
+    name: str | None = None
+    entries: list[TranscriptEntry] = field(default_factory=list[TranscriptEntry])
+    version: int = 0
+    unreadable: str = ""
+
+
+class FakeHost:
+    """An ``AgentHost`` over transcripts in memory. Thread-safe."""
+
+    def __init__(self, *projects: Path, model: ModelInUse | None = MODEL_IN_USE) -> None:
+        """Serves the directories ``projects``, all of which exist until ``rename_away``."""
+        self.projects = projects
+        self.script = Script()
+        self.provider_names = {PROVIDER: "Scripted"}
+        self.asked: list[str] = []
+        self.built: list[FakeThread] = []
+        self.closed = False
+        self._model = model
+        self._gone: set[Path] = set()
+        self._threads: dict[str, _Stored] = {}
+        self._listeners: dict[object, ChangeListener] = {}
+        self._lock = threading.RLock()
+        self._ids = itertools.count(1)
+
+    # -- what a test does to it -------------------------------------------------------------------
+
+    def store(
+        self,
+        thread_id: str,
+        *entries: TranscriptEntry,
+        directory: Path | None = None,
+        name: str | None = None,
+    ) -> None:
+        """Put a stored thread there, or another in its place, and tell of it."""
+        with self._lock:
+            stored = _Stored(thread_id, directory or self.projects[0], name)
+            stored.version = self._threads[thread_id].version + 1 if self.has(thread_id) else 1
+            stored.entries = [self._placed(entry) for entry in entries]
+            self._threads[thread_id] = stored
+        self._tell(thread_id)
+
+    def grow(self, thread_id: str, *entries: TranscriptEntry) -> None:
+        """Another program appends to a stored thread."""
+        with self._lock:
+            stored = self._threads[thread_id]
+            stored.entries.extend(self._placed(entry) for entry in entries)
+            stored.version += 1
+        self._tell(thread_id)
+
+    def rename(self, thread_id: str, name: str | None) -> None:
+        """Another program names a stored thread."""
+        with self._lock:
+            self._threads[thread_id].name = name
+            self._threads[thread_id].version += 1
+        self._tell(thread_id)
+
+    def remove(self, thread_id: str) -> None:
+        """Another program deletes a stored thread."""
+        with self._lock:
+            del self._threads[thread_id]
+        self._tell(thread_id)
+
+    def make_unreadable(self, thread_id: str, why: str) -> None:
+        """From now on the thread can be read cold, and not continued."""
+        with self._lock:
+            self._threads[thread_id].unreadable = why
+
+    def rename_away(self, directory: Path) -> None:
+        """A served directory is gone: its threads read cold and come live no more."""
+        self._gone.add(directory)
+
+    def has(self, thread_id: str) -> bool:
+        """Whether a thread is stored under this id."""
+        return thread_id in self._threads
+
+    def entries(self, thread_id: str) -> list[TranscriptEntry]:
+        """What is stored under this id."""
+        with self._lock:
+            return list(self._threads[thread_id].entries)
+
+    # -- AgentHost: live --------------------------------------------------------------------------
+
+    def create_session(
+        self, thread_id: str, new_session_directory: Callable[[], Path]
+    ) -> FakeThread:
+        """Open what is stored under this id, or create it; refuses before anything is built."""
+        self.asked.append(f"create {thread_id}")
+        if not is_thread_id(thread_id):
+            raise SessionUnreadable(thread_id, refused_id_sentence(thread_id))
+        with self._lock:
+            stored = self._threads.get(thread_id)
+        if stored is None:
+            stored = _Stored(thread_id, new_session_directory())
+        if stored.directory not in self.projects:
+            raise SessionDirectoryRefused(
+                stored.directory, "this directory is not one Enso serves."
+            )
+        if stored.directory in self._gone:
+            raise SessionDirectoryRefused(stored.directory, "this directory is gone.")
+        if stored.unreadable:
+            raise SessionUnreadable(thread_id, stored.unreadable)
+        thread = FakeThread(self, replace(stored, entries=list(stored.entries)), self._model)
+        self.built.append(thread)
+        return thread
+
+    # -- AgentHost: cold --------------------------------------------------------------------------
+
+    def list_sessions(self) -> list[StoredThread]:
+        """Every thread of a served directory, newest first."""
+        self.asked.append("list")
+        with self._lock:
+            rows = [self._row(t) for t in self._threads.values() if t.directory in self.projects]
+        return sorted(rows, key=lambda row: (row.modified, row.id), reverse=True)
+
+    def stored_thread(self, thread_id: str) -> StoredThread | None:
+        """The row of one thread."""
+        with self._lock:
+            stored = self._threads.get(thread_id)
+            served = stored is not None and stored.directory in self.projects
+            return self._row(stored) if stored is not None and served else None
+
+    def stored_thread_directory(self, thread_id: str) -> Path | None:
+        """The directory a stored thread records, served or not."""
+        stored = self._threads.get(thread_id)
+        return stored.directory if stored is not None else None
+
+    def read_stored_thread(self, thread_id: str) -> StoredThreadRead | None:
+        """A stored thread's transcript; builds nothing."""
+        self.asked.append(f"read {thread_id}")
+        with self._lock:
+            stored = self._threads.get(thread_id)
+            if stored is None or stored.directory not in self.projects:
+                return None
+            return StoredThreadRead(
+                id=stored.id,
+                cwd=stored.directory,
+                entries=tuple(stored.entries),
+                usage=spend(stored.entries),
+                name=stored.name,
+            )
+
+    def fresh_permission_mode(self) -> PermissionModeState:
+        """What a new thread starts in."""
+        return PermissionModeState(mode="ask", agent=None, modes=MODES)
+
+    def stored_permission_mode(self, transcript: Sequence[TranscriptEntry]) -> PermissionModeState:
+        """The mode of the last ``modes`` entry, else the fresh one."""
+        named = [
+            entry.data["mode"]
+            for entry in transcript
+            if isinstance(entry, TranscriptCustom)
+            and entry.custom_type == "modes"
+            and isinstance(entry.data, dict)
+            and isinstance(entry.data.get("mode"), str)
+        ]
+        return replace(self.fresh_permission_mode(), mode=named[-1] if named else "ask")
+
+    # -- AgentHost: the rest ----------------------------------------------------------------------
+
+    def readiness(self, transcript: Sequence[TranscriptEntry] = ()) -> HostReadiness:
+        """The one scripted model, or what to do without one."""
+        del transcript
+        what_to_do = "" if self._model is not None else "Configure a model."
+        return HostReadiness(model=self._model, what_to_do=what_to_do)
+
+    def provider_name(self, provider: str) -> str:
+        """The display name of a provider id."""
+        return self.provider_names.get(provider, provider)
+
+    def on_change(self, listener: ChangeListener) -> Callable[[], None]:
+        """Tell ``listener`` of changed threads, from the worker that changes them."""
+        key = object()
+        with self._lock:
+            self._listeners[key] = listener
+
+        def end() -> None:
+            with self._lock:
+                self._listeners.pop(key, None)
+
+        return end
+
+    def close(self) -> None:
+        """End every watch and every live thread."""
+        self.closed = True
+        with self._lock:
+            self._listeners.clear()
+            built = list(self.built)
+        for thread in built:
+            thread.close()
+
+    # -- for its threads --------------------------------------------------------------------------
+
+    def next_place(self) -> tuple[str, int]:
+        """The next entry's id and time."""
+        number = next(self._ids)
+        return f"{number:08x}", BEGINNING_MS + number * 1000
+
+    def write(self, live: _Stored, *entries: TranscriptEntry) -> None:
+        """A live thread appends; what another program stored in between stays in the log."""
+        with self._lock:
+            stored = self._threads.get(live.id)
+            if stored is None:
+                stored = self._threads[live.id] = _Stored(live.id, live.directory)
+            in_step = stored.version == live.version
+            stored.entries.extend(entries)
+            stored.version += 1
+            live.version = stored.version if in_step else live.version
+        self._tell(live.id)
+
+    def version(self, thread_id: str) -> int | None:
+        """How often the thread was written; ``None`` when it is not stored."""
+        with self._lock:
+            stored = self._threads.get(thread_id)
+            return stored.version if stored is not None else None
+
+    def _placed(self, entry: TranscriptEntry) -> TranscriptEntry:
+        entry_id, created_at = self.next_place()
+        return replace(
+            entry,
+            id=entry.id or entry_id,
+            created_at=created_at if entry.created_at is None else entry.created_at,
+        )
+
+    def _tell(self, thread_id: str) -> None:
+        with self._lock:
+            listeners = list(self._listeners.values())
+        for listener in listeners:
+            listener(frozenset({thread_id}))
+
+    def _row(self, stored: _Stored) -> StoredThread:
+        messages = [entry for entry in stored.entries if isinstance(entry, TranscriptMessage)]
+        results = [e for e in stored.entries if isinstance(e, TranscriptToolResult)]
+        newest = max((message.created_at or 0 for message in messages), default=BEGINNING_MS)
+        texts = [_text(message) for message in messages if message.role == "user"]
+        return StoredThread(
+            id=stored.id,
+            path=Path("/nowhere") / stored.id,
+            cwd=stored.directory,
+            modified=datetime.fromtimestamp(newest / 1000, UTC),
+            message_count=len(messages) + len(results),
+            first_message=next((text for text in texts if text), ""),
+            name=stored.name,
+            end=end_of(stored.entries),
+        )
+
+
+class _MemoryLog:
+    """The log of one live thread: what it holds in memory, written once an answer begins."""
+
+    def __init__(self, host: FakeHost, live: _Stored) -> None:
+        self._host = host
+        self._live = live
+        self._unwritten: list[TranscriptEntry] = []
+
+    def store_prompt(self, message: str, images: Sequence[PromptImage]) -> TranscriptEntry:
+        parts: tuple[Part, ...] = (TextPart(message),) if message else ()
+        parts += tuple(ImagePart(image.mime_type, image.data) for image in images)
+        entry_id, created_at = self._host.next_place()
+        return self._append(
+            TranscriptMessage(id=entry_id, created_at=created_at, role="user", parts=parts)
+        )
+
+    def begin_answer(self) -> tuple[str, int]:
+        if self._unwritten:
+            self._host.write(self._live, *self._unwritten)
+            self._unwritten = []
+        return self._host.next_place()
+
+    def store_answer(
+        self,
+        entry_id: str,
+        created_at: int,
+        reply: Reply,
+        parts: tuple[Part, ...],
+        stop_reason: StopReason,
+    ) -> TranscriptEntry:
+        return self._append(
+            TranscriptMessage(
+                id=entry_id,
+                created_at=created_at,
+                role="assistant",
+                parts=parts,
+                provider=PROVIDER,
+                model=MODEL,
+                usage=reply.usage,
+                stop_reason=stop_reason,
+                refusal=reply.refusal if stop_reason == "error" else None,
+            )
+        )
+
+    def _append(self, entry: TranscriptEntry) -> TranscriptEntry:
+        self._live.entries.append(entry)
+        if self._host.has(self._live.id):
+            self._host.write(self._live, entry)
+        else:
+            self._unwritten.append(entry)
+        return entry
+
+
+class FakeThread:
+    """A live thread of the fake host; implements ``HostedThread``."""
+
+    def __init__(self, host: FakeHost, live: _Stored, model: ModelInUse | None) -> None:
+        self._host = host
+        self._live = live
+        self.scripted = ScriptedRuntime(_MemoryLog(host, live), host.script, model=model)
+        self._runtime = RecordingRuntime(self.scripted)
+        self.closed = False
+
+    @property
+    def runtime(self) -> RecordingRuntime:
+        """What runs it."""
+        return self._runtime
+
+    @property
+    def loaded_extension_paths(self) -> Sequence[str]:
+        """None."""
+        return ()
+
+    def inspect(self) -> HostedThreadInspection:
+        """The branch, and where it would be kept."""
+        live = self._live
+        path = Path("/nowhere") / live.id
+        return HostedThreadInspection(
+            session_id=live.id,
+            cwd=live.directory,
+            session_dir=path.parent,
+            session_file=path if self._host.has(live.id) else None,
+            entries=tuple(live.entries),
+            commands=(),
+            name=live.name,
+        )
+
+    def usage(self) -> Usage:
+        """The spend of the whole thread."""
+        return spend(self._live.entries)
+
+    def emitted_events(self) -> list[ThreadEvent]:
+        """The events of the current or last run."""
+        return self._runtime.events()
+
+    def permission_mode(self) -> PermissionModeState:
+        """The mode the transcript ends in."""
+        return self._host.stored_permission_mode(self._live.entries)
+
+    def probe_tool_call(
+        self, tool_name: str, arguments: Mapping[str, Any]
+    ) -> ToolCallVerdict | None:
+        """No rule knows any tool."""
+        del tool_name, arguments
+        return None
+
+    def changed_elsewhere(self) -> bool:
+        """Whether ``grow``, ``rename``, ``store`` or ``remove`` touched the thread."""
+        version = self._host.version(self._live.id)
+        never_stored = version is None and self._live.version == 0
+        return not never_stored and version != self._live.version
+
+    def close(self) -> None:
+        """Close the runtime."""
+        self.closed = True
+        self._runtime.close()
+
+
+def spend(entries: Sequence[TranscriptEntry]) -> Usage:
+    """The usage of all messages."""
+    total = Usage()
+    for entry in entries:
+        if isinstance(entry, TranscriptMessage) and entry.usage is not None:
+            total += entry.usage
+    return total
+
+
+def end_of(entries: Sequence[TranscriptEntry]) -> ThreadEnd:
+    """How a transcript ends, by its last message."""
+    for entry in reversed(entries):
+        if isinstance(entry, TranscriptToolResult):
+            return "interrupted"
+        if isinstance(entry, TranscriptMessage):
+            return _end_of_message(entry)
+    return "empty"
+
+
+def _end_of_message(message: TranscriptMessage) -> ThreadEnd:
+    if message.role == "user":
+        return "interrupted"
+    if message.stop_reason in ("error", "aborted", "length"):
+        ends: dict[str, ThreadEnd] = {
+            "error": "refused",
+            "aborted": "aborted",
+            "length": "cut-by-length",
+        }
+        return ends[message.stop_reason]
+    calls = any(isinstance(part, ToolCallPart) for part in message.parts)
+    return "interrupted" if calls else "complete"
+
+
+def _text(message: TranscriptMessage) -> str:
+    return " ".join(part.text for part in message.parts if isinstance(part, TextPart))
