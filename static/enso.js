@@ -1,0 +1,360 @@
+// Enso in the browser: what htmx leaves to us. Keys, images in the composer, where the log is scrolled
+// to, which row is marked, what the status line says of a lost connection. No eval, no framework.
+(() => {
+  "use strict";
+
+  const NEAR_END = 24; // pixels from the end within which a reader counts as reading along
+  const find = (selector, root = document) => root.querySelector(selector);
+  const log = () => find("[data-log]");
+  const rail = () => document.getElementById("rail");
+  const composer = () => find("form[data-composer]");
+  const isPane = (target) => target === "#pane" || target?.id === "pane";
+
+  // -- the log: pinned to its end for who reads along ------------------------------------------
+
+  let pinned = true;
+  let lastTop = 0;
+  const nearEnd = (box) => box.scrollHeight - box.scrollTop - box.clientHeight <= NEAR_END;
+
+  function toEnd() {
+    const box = log();
+    if (!box) return;
+    box.scrollTop = box.scrollHeight;
+    lastTop = box.scrollTop;
+  }
+
+  document.addEventListener("scroll", (event) => {
+    const box = event.target;
+    if (!(box instanceof Element) || !box.matches("[data-log]")) return;
+    if (nearEnd(box)) pinned = true;
+    else if (box.scrollTop < lastTop - 1) pinned = false; // growth alone is no scrolling away
+    lastTop = box.scrollTop;
+  }, { capture: true, passive: true });
+
+  // What a reader opens must not jump away from under the pointer.
+  document.addEventListener("click", (event) => {
+    if (event.target.closest?.("[data-log] summary")) pinned = false;
+  }, true);
+
+  const grown = new ResizeObserver(() => { if (pinned) toEnd(); });
+
+  // -- earlier messages: the reader stays where they read --------------------------------------
+
+  let anchor = null;
+
+  function holdPlace(source) {
+    const box = source.closest("[data-log]");
+    const first = [...box.querySelectorAll("article")].find(
+      (one) => one.getBoundingClientRect().bottom > box.getBoundingClientRect().top);
+    anchor = first ? { box, first, top: first.getBoundingClientRect().top } : null;
+  }
+
+  function keepPlace() {
+    if (!anchor) return;
+    const { box, first, top } = anchor;
+    anchor = null;
+    box.scrollTop += first.getBoundingClientRect().top - top;
+    lastTop = box.scrollTop;
+  }
+
+  // -- times ------------------------------------------------------------------------------------
+
+  const MONTHS = ["Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec"];
+  const midnight = (date) => new Date(date.getFullYear(), date.getMonth(), date.getDate());
+
+  function day(date, now) {
+    const words = `${date.getDate()} ${MONTHS[date.getMonth()]}`;
+    return date.getFullYear() === now.getFullYear() ? words : `${words} ${date.getFullYear()}`;
+  }
+
+  // The same words as enso/server/ages.py.
+  function age(date, now) {
+    const seconds = (now - date) / 1000;
+    if (seconds < 60) return "now";
+    if (seconds < 3600) return `${Math.floor(seconds / 60)} min`;
+    const days = Math.round((midnight(now) - midnight(date)) / 86400000);
+    if (days === 0 || seconds < 6 * 3600) return `${Math.floor(seconds / 3600)} h`;
+    return days === 1 ? "yesterday" : day(date, now);
+  }
+
+  function clock(date, now) {
+    const time = `${String(date.getHours()).padStart(2, "0")}:${String(date.getMinutes()).padStart(2, "0")}`;
+    return midnight(date) - midnight(now) === 0 ? time : `${day(date, now)}, ${time}`;
+  }
+
+  function refreshTimes(root) {
+    const now = new Date();
+    for (const time of root.querySelectorAll("time[datetime]")) {
+      const date = new Date(time.dateTime);
+      if (Number.isNaN(date.getTime())) continue;
+      const words = time.hasAttribute("data-clock") ? clock(date, now) : age(date, now);
+      if (time.textContent !== words) time.textContent = words;
+      const exact = date.toLocaleString();
+      if (time.title !== exact) time.title = exact;
+    }
+  }
+
+  // -- the rail ---------------------------------------------------------------------------------
+
+  function markRow() {
+    const current = log()?.dataset.thread;
+    let marked = null;
+    for (const link of document.querySelectorAll("#rail-list a[data-thread]")) {
+      if (link.dataset.thread === current) {
+        link.setAttribute("aria-current", "page");
+        marked = link;
+      } else link.removeAttribute("aria-current");
+    }
+    return marked;
+  }
+
+  // A thread gets its title with its first prompt, or a new one from elsewhere.
+  function takeTitle(link) {
+    const title = link && find(".title:not(.untitled)", link)?.textContent;
+    const heading = find("#pane .pane-head h1");
+    if (!title || !heading || heading.textContent === title) return;
+    heading.textContent = title;
+    heading.classList.remove("untitled");
+    document.title = `${title} · Enso`;
+  }
+
+  function closeSheet() {
+    const sheet = rail();
+    if (sheet?.matches(":popover-open")) sheet.hidePopover();
+  }
+
+  function clearRailError() {
+    document.getElementById("rail-error")?.replaceChildren();
+  }
+
+  // -- a new pane -------------------------------------------------------------------------------
+
+  const draftKey = () => `enso-draft-${log()?.dataset.thread}`;
+
+  function store(action) {
+    try { return action(window.sessionStorage); } catch { return null; } // storage may be forbidden
+  }
+
+  function settlePane() {
+    pinned = true;
+    refreshTimes(document);
+    grown.disconnect();
+    const box = log();
+    if (box) for (const child of box.children) grown.observe(child);
+    toEnd();
+    const text = find("textarea", composer() ?? document.createElement("form"));
+    const draft = text && !text.value && store((storage) => storage.getItem(draftKey()));
+    if (draft) text.value = draft;
+  }
+
+  function arrive() {
+    settlePane();
+    clearRailError();
+    closeSheet();
+    markRow()?.scrollIntoView({ block: "nearest" });
+    const fresh = log()?.hasAttribute("data-fresh") && matchMedia("(pointer: fine)").matches;
+    const target = (fresh && find("form[data-composer] textarea")) || find("#pane h1");
+    target?.focus({ preventScroll: true });
+  }
+
+  // -- the composer -----------------------------------------------------------------------------
+
+  function newId() {
+    if (crypto.randomUUID) return crypto.randomUUID(); // only where the page counts as secure
+    return [...crypto.getRandomValues(new Uint8Array(16))].map((n) => n.toString(16).padStart(2, "0")).join("");
+  }
+
+  const sent = new WeakMap(); // form → the text that was sent
+  const failed = new WeakSet(); // forms whose last prompt failed: an edit makes it another prompt
+
+  function say(form, sentence) {
+    const place = find(".refused-prompt", form);
+    if (place) place.textContent = sentence;
+  }
+
+  function accepted(form) {
+    const text = find("textarea", form);
+    if (text.value === sent.get(form)) text.value = "";
+    setFiles(form, []);
+    form.elements.promptId.value = newId();
+    failed.delete(form);
+    say(form, "");
+    store((storage) => storage.removeItem(draftKey()));
+    pinned = true;
+    toEnd();
+  }
+
+  document.addEventListener("keydown", (event) => {
+    const text = event.target;
+    if (!(text instanceof HTMLTextAreaElement) || !text.form?.matches("[data-composer]")) return;
+    // keyCode 229: the key belongs to an input method, though isComposing says no (Safari).
+    if (event.key !== "Enter" || event.shiftKey || event.isComposing || event.keyCode === 229) return;
+    event.preventDefault();
+    if (text.value.trim() || files(text.form).length) text.form.requestSubmit();
+  });
+
+  document.addEventListener("input", (event) => {
+    const form = event.target.form;
+    if (!form?.matches("[data-composer]") || !(event.target instanceof HTMLTextAreaElement)) return;
+    if (failed.delete(form)) form.elements.promptId.value = newId();
+    store((storage) => storage.setItem(draftKey(), event.target.value));
+  });
+
+  // -- images in the composer -------------------------------------------------------------------
+
+  const SHOWN = ["image/png", "image/jpeg", "image/gif", "image/webp"];
+  const files = (form) => [...(find("input[data-files]", form)?.files ?? [])];
+
+  function setFiles(form, kept) {
+    const input = find("input[data-files]", form);
+    const place = find("[data-previews]", form);
+    if (!input || !place) return;
+    const transfer = new DataTransfer();
+    for (const file of kept) transfer.items.add(file);
+    input.files = transfer.files;
+    for (const old of place.querySelectorAll("img")) URL.revokeObjectURL(old.src);
+    place.replaceChildren(...kept.map((file) => preview(form, file)));
+  }
+
+  function preview(form, file) {
+    const figure = document.createElement("figure");
+    const image = document.createElement("img");
+    image.src = URL.createObjectURL(file);
+    image.alt = file.name;
+    const remove = document.createElement("button");
+    remove.type = "button";
+    remove.textContent = "×";
+    remove.ariaLabel = `Remove ${file.name}`;
+    remove.addEventListener("click", () => setFiles(form, files(form).filter((one) => one !== file)));
+    figure.append(image, remove);
+    return figure;
+  }
+
+  function take(form, list) {
+    const images = [...list].filter((file) => SHOWN.includes(file.type));
+    if (images.length) setFiles(form, [...files(form), ...images]);
+    return images.length > 0;
+  }
+
+  document.addEventListener("change", (event) => {
+    if (event.target.matches?.("input[data-files]")) setFiles(event.target.form, files(event.target.form));
+  });
+  document.addEventListener("paste", (event) => {
+    const form = composer();
+    if (form && form.contains(event.target) && take(form, event.clipboardData.files)) event.preventDefault();
+  });
+  document.addEventListener("dragover", (event) => {
+    const form = composer();
+    if (!form || !event.dataTransfer?.types.includes("Files")) return;
+    event.preventDefault();
+    form.classList.add("dropping");
+  });
+  document.addEventListener("dragleave", (event) => {
+    if (!event.relatedTarget) composer()?.classList.remove("dropping");
+  });
+  document.addEventListener("drop", (event) => {
+    const form = composer();
+    form?.classList.remove("dropping");
+    if (!form || !event.dataTransfer?.files.length) return;
+    event.preventDefault(); // a file that is no image must not replace the page either
+    take(form, event.dataTransfer.files);
+  });
+
+  // -- keys -------------------------------------------------------------------------------------
+
+  document.addEventListener("keydown", (event) => {
+    if (event.ctrlKey || event.metaKey || event.altKey || event.isComposing) return;
+    const typing = event.target.closest?.("input, textarea, select, [contenteditable]");
+    if (event.key === "Escape" && event.target.id === "find-q") event.target.blur();
+    if (typing) return;
+    if (event.key === "/") {
+      event.preventDefault();
+      if (rail() && getComputedStyle(rail()).display === "none") rail().showPopover?.();
+      document.getElementById("find-q")?.focus();
+    } else if (event.key === "n") {
+      event.preventDefault();
+      document.getElementById("new-thread")?.click();
+    }
+  });
+
+  // -- htmx -------------------------------------------------------------------------------------
+
+  const isRestore = (ctx) => Boolean(ctx?.request?.headers?.["HX-History-Restore-Request"]);
+
+  // htmx 4.0.1 cannot abort a restore: a click during a slow Back would be overwritten by Back's late
+  // answer. With a signal of our own the click's request replaces it, as it replaces any other.
+  document.addEventListener("htmx:config:request", ({ detail: { ctx } }) => {
+    if (!isRestore(ctx)) return;
+    const own = new AbortController();
+    ctx.request.signal = own.signal;
+    ctx.request.abort = (reason) => own.abort(reason);
+  });
+
+  document.addEventListener("htmx:before:request", ({ detail: { ctx } }) => {
+    const source = ctx.sourceElement;
+    if (source?.matches?.("form[data-composer]")) sent.set(source, find("textarea", source).value);
+  });
+
+  document.addEventListener("htmx:after:request", ({ detail: { ctx } }) => {
+    const source = ctx.sourceElement;
+    if (!source?.matches?.("form[data-composer]")) return;
+    if (ctx.response.status < 300) accepted(source);
+    else failed.add(source);
+  });
+
+  document.addEventListener("htmx:error", ({ detail: { ctx } }) => {
+    if (isRestore(ctx)) return window.location.reload();
+    const source = ctx?.sourceElement;
+    if (source?.matches?.("form[data-composer]")) {
+      failed.add(source);
+      say(source, "Enso could not be reached. The text is kept: send it again.");
+    } else if (source?.closest?.("#rail") && isPane(ctx.target)) {
+      const line = document.createElement("p");
+      line.textContent = "Enso could not be reached.";
+      document.getElementById("rail-error")?.replaceChildren(line);
+    }
+    return undefined;
+  });
+
+  document.addEventListener("htmx:before:swap", ({ detail: { ctx } }) => {
+    if (ctx.sourceElement?.matches?.("[data-earlier]")) holdPlace(ctx.sourceElement);
+  });
+
+  document.addEventListener("htmx:after:swap", ({ detail: { ctx } }) => {
+    keepPlace();
+    if (isPane(ctx.target)) arrive();
+    else if (ctx.target?.id === "rail-list") {
+      takeTitle(markRow());
+      refreshTimes(rail());
+    }
+  });
+
+  document.addEventListener("htmx:after:settle", ({ target }) => {
+    if (target instanceof Element && target.closest("[data-log]")) refreshTimes(target);
+  });
+
+  // -- the socket: the status line never claims to know what it cannot ---------------------------
+
+  document.addEventListener("htmx:ws:close", ({ detail }) => {
+    if (detail.reason !== "closed" || document.hidden) return;
+    const line = find("#pane .status");
+    if (!line) return;
+    const tries = detail.connection.config.reconnectCodes.includes(detail.code);
+    const words = document.createElement("span");
+    words.textContent = tries ? "Connection lost, trying again…" : "No longer connected. Reload the page to go on.";
+    line.replaceChildren(words);
+    line.classList.add("lost");
+  });
+  document.addEventListener("htmx:ws:after:message:incoming", () => {
+    find("#pane .status")?.classList.remove("lost");
+  });
+
+  // -- begin ------------------------------------------------------------------------------------
+
+  document.addEventListener("DOMContentLoaded", () => {
+    settlePane();
+    markRow()?.scrollIntoView({ block: "center" });
+    setInterval(() => refreshTimes(document), 30000);
+  });
+  document.addEventListener("visibilitychange", () => { if (!document.hidden) refreshTimes(document); });
+})();

@@ -176,7 +176,7 @@ def message_look(message: wire.Message, *, folds: bool = True) -> MessageLook:
 
 
 def part_look(message: wire.Message, index: int) -> PartLook | None:
-    """One part as it is drawn; ``None`` for thinking that its provider withheld beside other parts."""
+    """One part as it is drawn; ``None`` for withheld thinking when there is more to see."""
     part = message.parts[index]
     if isinstance(part, wire.ToolCallPart):
         return PartLook("tool", index, part, tool=tool_look(part))
@@ -209,4 +209,6 @@ def _folded(parts: list[PartLook]) -> Iterator[PartLook]:
             yield from members
             continue
         calls = [look.part for look in members if isinstance(look.part, wire.ToolCallPart)]
-        yield PartLook("run", members[0].index, members[0].part, run=members, summary=run_summary(calls))
+        yield PartLook(
+            "run", members[0].index, members[0].part, run=members, summary=run_summary(calls)
+        )

@@ -1,9 +1,10 @@
 """Markdown to HTML that is safe to show, whoever wrote it.
 
-A model's text is hostile: it may quote a page, a file, or a person who wants a script to run here. So
-raw HTML is shown as text, links lead only to ``http``, ``https`` and ``mailto``, no image is ever
-fetched, and a second fence (nh3, with an allow-list) stands behind the renderer. Code is coloured by
-classes alone, because the pages allow no inline style. Nothing here knows messages or templates.
+A model's text is hostile: it may quote a page, a file, or a person who wants a script to run here.
+So raw HTML is shown as text, links lead only to ``http``, ``https`` and ``mailto``, no image is
+ever fetched, and a second fence (nh3, with an allow-list) stands behind the renderer. Code is
+coloured by classes alone, because the pages allow no inline style. Nothing here knows messages or
+templates.
 """
 
 from __future__ import annotations
@@ -11,19 +12,17 @@ from __future__ import annotations
 import re
 import threading
 from collections import OrderedDict
-from collections.abc import Callable, Sequence
-from typing import Any
+from collections.abc import Callable, Iterable, Iterator
 
 import nh3
 from markdown_it import MarkdownIt
 from markdown_it.common.utils import escapeHtml
-from markdown_it.renderer import RendererHTML
+from markdown_it.rules_core import StateCore
 from markdown_it.token import Token
-from markdown_it.utils import EnvType, OptionsDict
 from markupsafe import Markup
 from pygments import highlight
 from pygments.formatters import HtmlFormatter
-from pygments.lexers import get_lexer_by_name
+from pygments.lexers import get_lexer_by_name  # pyright: ignore[reportUnknownVariableType]
 from pygments.util import ClassNotFound
 
 MAX_HIGHLIGHTED = 100_000
@@ -33,7 +32,7 @@ MAX_RENDERED = 200_000
 """Characters of one text beyond which it is shown as it was written."""
 
 MAX_BRACKETS = 20_000
-"""Opening brackets of one text beyond which it is shown as it was written: each may begin a link."""
+"""Opening brackets beyond which a text is shown as it was written: each may begin a link."""
 
 MAX_CACHED_CHARACTERS = 16_000_000
 
@@ -41,6 +40,7 @@ _LINK = re.compile(r"(?:https?://|mailto:)", re.IGNORECASE)
 _SCHEME = re.compile(r"[a-z][a-z0-9+.-]*:", re.IGNORECASE)
 _SHOWN_IMAGE = re.compile(r"data:image/(?:png|jpeg|gif|webp);base64,[A-Za-z0-9+/=]+\Z")
 _LANGUAGE = re.compile(r"[A-Za-z0-9_+#.-]{1,32}\Z")
+_DIRECTED = frozenset({"p", "h1", "h2", "h3", "h4", "h5", "h6", "ul", "ol", "blockquote"})
 
 _TAGS = {
     "a", "blockquote", "br", "code", "div", "em", "h1", "h2", "h3", "h4", "h5", "h6", "hr",
@@ -48,18 +48,16 @@ _TAGS = {
     "tr", "ul",
 }  # fmt: skip
 _ATTRIBUTES = {
-    "a": {"href", "target", "title", "class"},
-    "code": {"class", "dir"},
-    "div": {"class", "tabindex", "role", "dir"},
-    "img": {"src", "alt"},
-    "ol": {"start"},
-    "pre": {"class", "tabindex", "dir"},
+    **{tag: {"dir"} for tag in _DIRECTED},
+    "a": {"class", "href", "target", "title"},
+    "div": {"class", "role", "tabindex"},
+    "img": {"alt", "src"},
+    "ol": {"dir", "start"},
+    "pre": {"class", "dir", "tabindex"},
     "span": {"class", "title"},
     "td": {"class"},
     "th": {"class"},
-    **{tag: {"dir"} for tag in ("p", "h1", "h2", "h3", "h4", "h5", "h6", "ul", "blockquote")},
 }
-_ATTRIBUTES["ol"] = {"start", "dir"}
 _FORMATTER: HtmlFormatter[str] = HtmlFormatter(nowrap=True, classprefix="z-")
 
 
@@ -69,7 +67,7 @@ def is_followed_link(url: str) -> bool:
 
 
 def is_shown_image(url: str) -> bool:
-    """Whether ``url`` is an image that is shown: its bytes are in it, and its kind holds no script."""
+    """Whether ``url`` is an image that is shown: its bytes are in it, its kind holds no script."""
     return _SHOWN_IMAGE.match(url) is not None
 
 
@@ -84,85 +82,78 @@ def highlighted(code: str, language: str) -> str:
     return highlight(code, lexer, _FORMATTER).removesuffix("\n")
 
 
-# -- how tokens are drawn -------------------------------------------------------------------------
+# -- how tokens are dressed -----------------------------------------------------------------------
 
 
-class _Renderer(RendererHTML):
-    """Draws what differs from plain CommonMark: code, links, images and tables."""
+def _code(content: str, language: str, _attributes: str) -> str:
+    """A block of code; it scrolls by itself, so that the page never does."""
+    code = highlighted(content.removesuffix("\n"), language)
+    return f'<pre class="code" tabindex="0" dir="ltr"><code>{code}</code></pre>'
 
-    def fence(
-        self, tokens: Sequence[Token], idx: int, options: OptionsDict, env: EnvType
-    ) -> str:
-        """A block of code, coloured; it scrolls by itself, so that the page never does."""
-        words = tokens[idx].info.split(maxsplit=1)
-        code = highlighted(tokens[idx].content.removesuffix("\n"), words[0] if words else "")
-        return f'<pre class="code" tabindex="0" dir="ltr"><code>{code}</code></pre>\n'
 
-    def code_block(
-        self, tokens: Sequence[Token], idx: int, options: OptionsDict, env: EnvType
-    ) -> str:
-        """An indented block of code."""
-        code = escapeHtml(tokens[idx].content.removesuffix("\n"))
-        return f'<pre class="code" tabindex="0" dir="ltr"><code>{code}</code></pre>\n'
+def _dress(state: StateCore) -> None:
+    """Give the tokens the tags and attributes that Enso's pages want."""
+    state.tokens[:] = _dressed_blocks(state.tokens)
 
-    def table_open(
-        self, tokens: Sequence[Token], idx: int, options: OptionsDict, env: EnvType
-    ) -> str:
-        """A table, in a box that scrolls."""
-        return '<div class="table" tabindex="0" role="group"><table>\n'
 
-    def table_close(
-        self, tokens: Sequence[Token], idx: int, options: OptionsDict, env: EnvType
-    ) -> str:
-        """The end of a table and its box."""
-        return "</table></div>\n"
+def _dressed_blocks(tokens: Iterable[Token]) -> Iterator[Token]:
+    for token in tokens:
+        if token.nesting == 1 and token.tag in _DIRECTED:
+            # A reply may hold right-to-left text among other: every block finds its own direction.
+            token.attrSet("dir", "auto")
+        if token.type == "code_block":
+            token.type = "fence"
+        if token.type in ("td_open", "th_open"):
+            _dress_cell(token)
+        if token.type == "inline":
+            token.children = list(_dressed_inline(token.children or []))
+        if token.type == "table_open":
+            box = Token("box_open", "div", 1, block=True)
+            box.attrs = {"class": "table", "tabindex": "0", "role": "group"}
+            yield box
+        yield token
+        if token.type == "table_close":
+            yield Token("box_close", "div", -1, block=True)
 
-    def td_open(
-        self, tokens: Sequence[Token], idx: int, options: OptionsDict, env: EnvType
-    ) -> str:
-        """A cell; its side is a class, because styles are not allowed inline."""
-        tag = tokens[idx].tag
-        side = str(tokens[idx].attrGet("style") or "").removeprefix("text-align:")
-        return f'<{tag} class="{side}">' if side in ("right", "center") else f"<{tag}>"
 
-    th_open = td_open
+def _dress_cell(token: Token) -> None:
+    side = str(token.attrs.pop("style", "")).removeprefix("text-align:")
+    if side in ("right", "center"):
+        token.attrSet("class", side)
 
-    def link_open(
-        self, tokens: Sequence[Token], idx: int, options: OptionsDict, env: EnvType
-    ) -> str:
-        """A link that leads out; one that would lead into Enso's own routes is only its words."""
-        href = str(tokens[idx].attrGet("href") or "")
-        if not is_followed_link(href):
-            return f'<span class="path" title="{escapeHtml(href)}">'
-        title = str(tokens[idx].attrGet("title") or "")
-        hint = f' title="{escapeHtml(title)}"' if title else ""
-        return f'<a href="{escapeHtml(href)}" target="_blank"{hint}>'
 
-    def link_close(
-        self, tokens: Sequence[Token], idx: int, options: OptionsDict, env: EnvType
-    ) -> str:
-        """The end of a link: the same kind as its beginning."""
-        depth = 0
-        for token in reversed(tokens[: idx + 1]):
-            depth += (token.type == "link_close") - (token.type == "link_open")
-            if depth == 0:
-                followed = is_followed_link(str(token.attrGet("href") or ""))
-                return "</a>" if followed else "</span>"
-        return "</span>"
+def _dressed_inline(tokens: Iterable[Token]) -> Iterator[Token]:
+    open_links: list[str] = []
+    for token in tokens:
+        if token.type == "link_open":
+            _dress_link(token)
+            open_links.append(token.tag)
+        elif token.type == "link_close":
+            token.tag = open_links.pop() if open_links else "span"
+        if token.type == "image" and not is_shown_image(str(token.attrGet("src") or "")):
+            yield from _image_link(token)
+        else:
+            yield token
 
-    def image(
-        self, tokens: Sequence[Token], idx: int, options: OptionsDict, env: EnvType
-    ) -> str:
-        """An image whose bytes are there is shown; one elsewhere is never fetched, only linked to."""
-        token = tokens[idx]
-        source = str(token.attrGet("src") or "")
-        words = self.renderInlineAsText(token.children or [], options, env)
-        if is_shown_image(source):
-            return f'<img src="{source}" alt="{escapeHtml(words)}">'
-        label = escapeHtml(words or source[:200])
-        if is_followed_link(source):
-            return f'<a href="{escapeHtml(source)}" target="_blank" class="picture">{label}</a>'
-        return f'<span class="path" title="{escapeHtml(source[:200])}">{label}</span>'
+
+def _dress_link(token: Token) -> None:
+    """A link that would lead into Enso's own routes is only its words: it has no target here."""
+    href = str(token.attrGet("href") or "")
+    if is_followed_link(href):
+        token.attrSet("target", "_blank")
+        return
+    token.tag = "span"
+    token.attrs = {"class": "path", "title": href[:300]}
+
+
+def _image_link(image: Token) -> Iterator[Token]:
+    """What stands for an image that is not shown: a link to it, by its own words."""
+    source = str(image.attrGet("src") or "")
+    opening = Token("link_open", "a", 1)
+    opening.attrs = {"href": source, "class": "picture"}
+    _dress_link(opening)
+    words = Token("text", "", 0, content=image.content or source[:200])
+    yield from (opening, words, Token("link_close", opening.tag, -1))
 
 
 def _accepts(url: str) -> bool:
@@ -170,29 +161,11 @@ def _accepts(url: str) -> bool:
     return is_followed_link(url) or is_shown_image(url) or _SCHEME.match(url) is None
 
 
-def _mark_direction(state: Any) -> None:
-    """Let every block find its own direction: a reply may hold right-to-left text among other."""
-    for token in state.tokens:
-        if token.nesting == 1 and token.type in _DIRECTED:
-            token.attrSet("dir", "auto")
-
-
-_DIRECTED = frozenset(
-    {
-        "paragraph_open",
-        "heading_open",
-        "bullet_list_open",
-        "ordered_list_open",
-        "blockquote_open",
-    }
-)
-
-
 def _parser() -> MarkdownIt:
-    parser = MarkdownIt("commonmark", {"html": False}, renderer_cls=_Renderer)
+    parser = MarkdownIt("commonmark", {"html": False, "highlight": _code})
     parser.enable(["table", "strikethrough"])
     parser.validateLink = _accepts
-    parser.core.ruler.push("direction", _mark_direction)
+    parser.core.ruler.push("dress", _dress)
     return parser
 
 
@@ -203,7 +176,7 @@ PARSER = _parser()
 # -- the second fence -----------------------------------------------------------------------------
 
 
-def _attribute(tag: str, name: str, value: str) -> str | None:
+def _attribute(_tag: str, name: str, value: str) -> str | None:
     if name == "href" and not is_followed_link(value):
         return None
     if name == "src" and not is_shown_image(value):

@@ -2,8 +2,8 @@
 
 Owns the pairing of tool results with their calls, the state of a call, and how a branch that ends
 inside a turn is named. Decodes nothing and knows no file format: it reads ``enso.transcript`` and
-writes ``enso.wire``. Nothing leaves it that could not be sent: lone surrogates become U+FFFD, numbers
-that JSON cannot hold and nesting that would break a reader are replaced.
+writes ``enso.wire``. Nothing leaves it that could not be sent: lone surrogates become U+FFFD,
+numbers that JSON cannot hold and nesting that would break a reader are replaced.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ CallState = Literal["streaming", "running", "done", "failed", "interrupted"]
 
 
 def mended(text: str) -> str:
-    """``text`` without lone surrogates: each becomes U+FFFD, and halves that belong together join."""
+    """``text`` without lone surrogates: each becomes U+FFFD; halves that belong together join."""
     try:
         text.encode()
     except UnicodeEncodeError:
@@ -41,7 +41,7 @@ def mended(text: str) -> str:
 
 
 def iso_time(milliseconds: int | None) -> str | None:
-    """Milliseconds since the epoch as ISO 8601 in UTC; ``None`` for none or what no calendar holds."""
+    """Milliseconds since the epoch as ISO 8601 in UTC; ``None`` for what no calendar holds."""
     if milliseconds is None:
         return None
     try:
@@ -124,7 +124,7 @@ def content_part(
 
 
 def streaming_part(part: transcript.Part) -> wire.MessagePart:
-    """A part of a message that still streams: none is left out, so that indexes stay those of deltas.
+    """A part of a message that still streams; none is left out, because deltas count them all.
 
     A block of an unknown kind stands as empty text.
     """
@@ -246,8 +246,8 @@ class MessageAssembler:
 
     A result is paired with the newest call of its id that has none; within one message in the order
     of its calls. So ids that a model repeats in every turn, or twice in one, do not mix answers up.
-    A result without such a call is dropped. While ``running``, the last message's calls that have no
-    result are running; any other call without a result is interrupted.
+    A result without such a call is dropped. A call without a result is running when its message was
+    fed last and while ``running``; any other is interrupted.
     """
 
     def __init__(self, *, running: bool = False) -> None:
@@ -271,7 +271,7 @@ class MessageAssembler:
         return self._messages
 
     def feed(self, entry: transcript.TranscriptEntry) -> list[int]:
-        """Take the next entry of the branch; returns the indexes of messages it added or changed."""
+        """Take the branch's next entry; returns the indexes of messages it added or changed."""
         if isinstance(entry, transcript.TranscriptToolResult):
             return self._feed_result(entry)
         if isinstance(entry, transcript.TranscriptMessage):

@@ -1,9 +1,10 @@
 """Markdown that grows: what is finished is rendered once, what is open is kept cheap.
 
-A text arrives in small pieces. Its top-level blocks are finished one after the other, and a finished
-block never changes again; the last one is open. An open block that is small is rendered anew at
-every update; one that is large, and code whose end has not come, grows by plain text. So the work for
-a piece does not grow with the text before it. The whole text is rendered again when it has ended.
+A text arrives in small pieces. Its top-level blocks are finished one after the other, and a
+finished block never changes again; the last one is open. An open block that is small is rendered
+anew at every update; one that is large, and code whose end has not come, grows by plain text. So
+the work for a piece does not grow with the text before it. The whole text is rendered again when
+its message has ended.
 """
 
 from __future__ import annotations
@@ -101,7 +102,7 @@ class StreamingMarkdown:
         return StreamUpdate(((f"c-{self._ids}", "beforeend", str(escape(fresh))),))
 
     def _take_fresh(self) -> str:
-        """The text since the last update; what may become the end of code waits until it is known."""
+        """The text since the last update, without what may yet become the end of code."""
         fresh = "".join(self._fresh)
         self._fresh.clear()
         start = fresh.rfind("\n") + 1
@@ -114,7 +115,9 @@ class StreamingMarkdown:
 
     def html(self) -> str:
         """Everything so far, with the same DOM ids; call ``update`` first."""
-        return f'{"".join(self._finished)}<div class="open" id="o-{self._ids}">{self._inner()}</div>'
+        return (
+            f'{"".join(self._finished)}<div class="open" id="o-{self._ids}">{self._inner()}</div>'
+        )
 
     def _inner(self) -> str:
         rest = escape(self._region_text()[self._open.start :]) if self._open.appends else ""
@@ -128,7 +131,7 @@ class StreamingMarkdown:
     # -- where the open block ends --------------------------------------------------------------
 
     def _sees_end(self, fresh: str) -> bool:
-        """Whether a line of ``fresh`` must end the open block; looks at the heads of lines alone."""
+        """Whether a line of ``fresh`` must end the open block; asks the heads of lines alone."""
         lines = (self._line + fresh).split("\n")
         self._line = lines.pop()[:_LINE_HEAD]
         return True in [self._is_end(line) for line in lines]

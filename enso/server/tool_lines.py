@@ -16,11 +16,13 @@ from typing import Any, cast
 from enso import wire
 
 MAX_SUBJECT = 300
+"""Characters of a line's subject; the rest opens under it, or is in the result."""
+
 MAX_RESULT_CHARACTERS = 20_000
 MAX_RESULT_LINES = 400
 
+_NOTHING: Mapping[str, Any] = {}
 _EXIT_CODE = re.compile(r"\n*Command exited with code (-?\d{1,10})\s*\Z")
-_DIFF_NUMBER = re.compile(r"([+\- ])( *\d+ ?)")
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,7 +52,7 @@ class DiffLine:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ToolLook:
-    """What the templates draw of a tool call. ``arguments`` is empty when the line says them all."""
+    """What the templates draw of a tool call; no ``arguments`` when the line says them all."""
 
     name: str
     subject: str
@@ -214,9 +216,7 @@ def _images(call: wire.ToolCallPart) -> tuple[wire.ImagePart, ...]:
     return tuple(part for part in content if isinstance(part, wire.ImagePart))
 
 
-def _opened_arguments(
-    call: wire.ToolCallPart, subject: str, *, shows_all: bool
-) -> CutText | None:
+def _opened_arguments(call: wire.ToolCallPart, subject: str, *, shows_all: bool) -> CutText | None:
     if shows_all:
         return None
     arguments = _mapping(call.arguments)
@@ -229,7 +229,7 @@ def _opened_arguments(
 
 
 def _diff_text(call: wire.ToolCallPart) -> str:
-    details = _mapping(call.result.details) if call.result else {}
+    details = _mapping(call.result.details) if call.result else _NOTHING
     return _text(details, "diff")
 
 
@@ -246,7 +246,7 @@ def _diff_lines(call: wire.ToolCallPart) -> list[DiffLine]:
 
 
 def _mapping(value: Any) -> Mapping[str, Any]:
-    return cast("Mapping[str, Any]", value) if isinstance(value, Mapping) else {}
+    return cast("Mapping[str, Any]", value) if isinstance(value, Mapping) else _NOTHING
 
 
 def _text(arguments: Mapping[str, Any], name: str) -> str:

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+from datetime import datetime
+
 from enso import wire
+from enso.server.ages import clock_words
 from enso.server.tool_lines import duration_words
 from enso.server.views import PaneView
 
@@ -55,6 +58,12 @@ def page_title(pane: PaneView) -> str:
 def after_names(refusal: wire.Refusal) -> str:
     """The bubble's sentence behind the provider's and the model's name."""
     return refusal.sentence.removeprefix(f"{refusal.provider} · {refusal.model}")
+
+
+def clock(created_at: str) -> str:
+    """When a message was made, in this machine's zone; the browser says it in the reader's."""
+    now = datetime.now().astimezone()
+    return clock_words(datetime.fromisoformat(created_at), now=now)
 
 
 def footer(message: wire.Message) -> list[str]:
