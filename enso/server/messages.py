@@ -2,142 +2,45 @@
 
 Owns the pairing of tool results with their calls, the state of a call, and how a branch that ends
 inside a turn is named. Decodes nothing and knows no file format: it reads ``enso.transcript`` and
-writes ``enso.wire``. Nothing leaves it that could not be sent: lone surrogates become U+FFFD,
-numbers that JSON cannot hold and nesting that would break a reader are replaced.
+writes ``enso.wire``, value by value as ``enso.server.shapes`` gives them.
 """
 
 from __future__ import annotations
 
-import math
-import re
 from collections import Counter, deque
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
-from datetime import UTC, datetime, timedelta
-from typing import Any, Literal, cast
+from typing import Literal
 
 from enso import transcript, wire
+from enso.server.shapes import (
+    SHOWN_IMAGE_TYPES,
+    content_part,
+    image_part,
+    iso_time,
+    json_value,
+    mended,
+    refusal_shape,
+    streaming_part,
+    usage_shape,
+)
 
-SHOWN_IMAGE_TYPES = frozenset({"image/png", "image/jpeg", "image/gif", "image/webp"})
-"""The kinds of image that are shown; SVG is not among them, because it can hold a document."""
-
-MAX_JSON_DEPTH = 64
-"""Nesting of arguments and details beyond which ``"…"`` stands instead."""
-
-_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
-_BASE64 = re.compile(r"[A-Za-z0-9+/]+={0,2}")
-_MAX_EXACT_INT = 2**64
+__all__ = [
+    "SHOWN_IMAGE_TYPES",
+    "MessageAssembler",
+    "image_part",
+    "interrupted_tail",
+    "iso_time",
+    "json_value",
+    "mended",
+    "refusal_shape",
+    "settled",
+    "streaming_part",
+    "transcript_to_messages",
+    "usage_shape",
+]
 
 CallState = Literal["streaming", "running", "done", "failed", "interrupted"]
-
-
-def mended(text: str) -> str:
-    """``text`` without lone surrogates: each becomes U+FFFD; halves that belong together join."""
-    try:
-        text.encode()
-    except UnicodeEncodeError:
-        return text.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
-    return text
-
-
-def iso_time(milliseconds: int | None) -> str | None:
-    """Milliseconds since the epoch as ISO 8601 in UTC; ``None`` for what no calendar holds."""
-    if milliseconds is None:
-        return None
-    try:
-        moment = _EPOCH + timedelta(milliseconds=milliseconds)
-    except (OverflowError, ValueError, TypeError):
-        return None
-    return moment.isoformat(timespec="milliseconds").replace("+00:00", "Z")
-
-
-def json_value(value: Any, depth: int = 0) -> Any:
-    """A JSON value that every reader can take: mended strings, finite numbers, bounded nesting."""
-    if isinstance(value, str):
-        return mended(value)
-    if value is None or isinstance(value, bool):
-        return value
-    if isinstance(value, int):
-        return value if abs(value) < _MAX_EXACT_INT else None
-    if isinstance(value, float):
-        return value if math.isfinite(value) else None
-    if depth >= MAX_JSON_DEPTH:
-        return "…"
-    if isinstance(value, dict):
-        items = cast("dict[Any, Any]", value).items()
-        return {mended(str(key)): json_value(item, depth + 1) for key, item in items}
-    if isinstance(value, list | tuple):
-        return [json_value(item, depth + 1) for item in cast("Sequence[Any]", value)]
-    return mended(str(value))
-
-
-def image_part(part: transcript.ImagePart) -> wire.ImagePart:
-    """An image with its bytes as a data URL; without a URL when its kind is not shown, or torn."""
-    mime_type = mended(part.mime_type).strip().lower()
-    if mime_type == "image/jpg":
-        mime_type = "image/jpeg"
-    shown = mime_type in SHOWN_IMAGE_TYPES and _BASE64.fullmatch(part.data) is not None
-    url = f"data:{mime_type};base64,{part.data}" if shown else ""
-    return wire.ImagePart(mime_type=mime_type, url=url)
-
-
-def usage_shape(usage: transcript.Usage) -> wire.Usage:
-    """Usage as it is sent; a cost that is no number is 0 and not known."""
-    finite = math.isfinite(usage.cost)
-    return wire.Usage(
-        input=usage.input,
-        output=usage.output,
-        cache_read=usage.cache_read,
-        cache_write=usage.cache_write,
-        total_tokens=usage.total_tokens,
-        cost=usage.cost if finite else 0.0,
-        cost_known=usage.cost_known and finite,
-    )
-
-
-def refusal_shape(refusal: transcript.Refusal) -> wire.Refusal:
-    """A refusal as it is sent, with the bubble's whole sentence."""
-    return wire.Refusal(
-        provider=mended(refusal.provider),
-        model=mended(refusal.model),
-        refusal_class=refusal.refusal_class,
-        status=refusal.status,
-        reason=mended(refusal.reason),
-        sentence=mended(refusal.sentence),
-    )
-
-
-def content_part(
-    part: transcript.Part,
-) -> wire.TextPart | wire.ThinkingPart | wire.ImagePart | None:
-    """A text, thinking or image part as it is sent; ``None`` for blank text and unknown kinds.
-
-    Thinking stays when it is empty: its provider withheld it, and the message says so.
-    """
-    if isinstance(part, transcript.TextPart):
-        return wire.TextPart(content=mended(part.text)) if part.text.strip() else None
-    if isinstance(part, transcript.ThinkingPart):
-        return wire.ThinkingPart(content=mended(part.text))
-    if isinstance(part, transcript.ImagePart):
-        return image_part(part)
-    return None
-
-
-def streaming_part(part: transcript.Part) -> wire.MessagePart:
-    """A part of a message that still streams; none is left out, because deltas count them all.
-
-    A block of an unknown kind stands as empty text.
-    """
-    if isinstance(part, transcript.ToolCallPart):
-        return wire.ToolCallPart(
-            id=mended(part.id),
-            name=mended(part.name),
-            arguments=json_value(part.arguments),
-            state="streaming",
-        )
-    if isinstance(part, transcript.TextPart):
-        return wire.TextPart(content=mended(part.text))
-    return content_part(part) or wire.TextPart(content="")
 
 
 def settled(messages: Iterable[wire.Message]) -> list[wire.Message]:

@@ -27,9 +27,9 @@ def tokens(number: int) -> str:
 
 
 def cost(usage: wire.Usage) -> str:
-    """``$0.31``; with a model whose price is not known, ``price unknown`` or ``over $0.31``."""
+    """``$0.31``; where a price is not known, ``at least $0.31`` or ``price unknown``."""
     if not usage.cost_known:
-        return f"over {_dollars(usage.cost)}, a price is unknown" if usage.cost else "price unknown"
+        return f"at least {_dollars(usage.cost)}" if usage.cost else "price unknown"
     return _dollars(usage.cost) if usage.cost else ""
 
 

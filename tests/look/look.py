@@ -1,0 +1,93 @@
+"""Screenshots of every scene, for a person to look at: ``python -m tests.look.look DIRECTORY``.
+
+Each scene at 1280 and 390 pixels, light and dark, in Debian's Chromium, under the pages' own
+content policy. Says what a page would have scrolled sideways, and what the console said.
+"""
+
+from __future__ import annotations
+
+import sys
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
+from typing import Any
+
+from playwright.sync_api import Page, sync_playwright
+
+from enso.server.render import Renderer
+from enso.server.resources import static_dir
+from tests.look.scenes import scenes
+
+POLICY = "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data: blob:; connect-src 'self'"
+WIDTHS = {"wide": (1280, 900), "phone": (390, 844)}
+
+
+@contextmanager
+def served(pages: dict[str, str]) -> Iterator[str]:
+    """Serve pages under their names, and the static files; gives the address."""
+
+    class Handler(SimpleHTTPRequestHandler):
+        def do_GET(self) -> None:
+            name = self.path.strip("/").split("?")[0]
+            if name not in pages:
+                super().do_GET()
+                return
+            self.send_response(200)
+            self.send_header("Content-Type", "text/html; charset=utf-8")
+            self.send_header("Content-Security-Policy", POLICY)
+            self.end_headers()
+            self.wfile.write(pages[name].encode())
+
+        def log_message(self, *_: Any) -> None:
+            pass
+
+    root = str(static_dir().parent)
+    server = ThreadingHTTPServer(
+        ("127.0.0.1", 0), lambda *given: Handler(*given, directory=root)
+    )
+    threading.Thread(target=server.serve_forever, daemon=True).start()
+    try:
+        yield f"http://127.0.0.1:{server.server_port}"
+    finally:
+        server.shutdown()
+
+
+def shoot(page: Page, base: str, name: str, target: Path) -> None:
+    """One scene, as its reader first sees it, and once more from the top."""
+    page.goto(f"{base}/{name}")
+    page.wait_for_function("document.readyState === 'complete'")
+    sideways = page.evaluate("document.documentElement.scrollWidth > innerWidth")
+    if sideways:
+        print(f"{target.name}: the page scrolls sideways")
+    page.screenshot(path=str(target.with_suffix(".png")))
+    page.evaluate("document.querySelector('[data-log]').scrollTop = 0")
+    page.screenshot(path=str(target.with_name(f"{target.name}-top.png")))
+
+
+def main(directory: Path) -> None:
+    """Render every scene and photograph it."""
+    directory.mkdir(parents=True, exist_ok=True)
+    renderer = Renderer()
+    # No socket stands behind these pages: the line that says so would be on every picture.
+    pages = {
+        name: renderer.page(view).replace("hx-ws:connect", "data-follow")
+        for name, view in scenes().items()
+    }
+    with served(pages) as base, sync_playwright() as playwright:
+        browser = playwright.chromium.launch(executable_path="/usr/bin/chromium")
+        for width, (across, down) in WIDTHS.items():
+            for scheme in ("light", "dark"):
+                page = browser.new_page(
+                    viewport={"width": across, "height": down}, color_scheme=scheme
+                )
+                page.on("console", lambda message: print(message.text))
+                for name in pages:
+                    shoot(page, base, name, directory / f"{name}-{width}-{scheme}")
+                page.close()
+        browser.close()
+
+
+if __name__ == "__main__":
+    main(Path(sys.argv[1]))

@@ -1,0 +1,384 @@
+"""Threads to look at: one for each state of a page that must not be left over."""
+
+from __future__ import annotations
+
+import base64
+import struct
+import zlib
+from collections.abc import Sequence
+from typing import Any
+
+from enso import transcript, wire
+from enso.server.looks import dom_token
+from enso.server.messages import interrupted_tail, transcript_to_messages
+from enso.server.views import Composer, PageView, PaneView, RailGroup, RailRow, RailView
+
+NOON = 1_764_504_000_000  # 30 November 2025, 12:00 UTC
+
+
+def user(id: str, text: str, *more: transcript.Part, at: int = NOON) -> transcript.TranscriptMessage:  # noqa: A002
+    """A prompt."""
+    return transcript.TranscriptMessage(
+        id=id, role="user", parts=(transcript.TextPart(text), *more), created_at=at
+    )
+
+
+def agent(id: str, *parts: transcript.Part, **fields: Any) -> transcript.TranscriptMessage:  # noqa: A002
+    """A reply; with tool calls unless it says otherwise."""
+    calls = any(isinstance(part, transcript.ToolCallPart) for part in parts)
+    given: dict[str, Any] = {
+        "stop_reason": "tool-use" if calls else "stop",
+        "model": "lab-coder",
+        "provider": "labserver",
+        "created_at": NOON,
+        "usage": transcript.Usage(input=18_400, output=612, cost=0.04),
+    }
+    return transcript.TranscriptMessage(
+        id=id, role="assistant", parts=parts, **{**given, **fields}
+    )
+
+
+def call(id: str, name: str, **arguments: Any) -> transcript.ToolCallPart:  # noqa: A002
+    """A tool call."""
+    return transcript.ToolCallPart(id, name, arguments)
+
+
+def result(
+    call_id: str, text: str, *more: transcript.Part, **fields: Any
+) -> transcript.TranscriptToolResult:
+    """A tool's answer."""
+    return transcript.TranscriptToolResult(
+        id=f"result-{call_id}",
+        tool_call_id=call_id,
+        tool_name="",
+        parts=(transcript.TextPart(text), *more),
+        **fields,
+    )
+
+
+def refused(id: str, **fields: Any) -> transcript.TranscriptMessage:  # noqa: A002
+    """A refused attempt."""
+    given: dict[str, Any] = {
+        "provider": "OpenAI",
+        "model": "gpt-5.2",
+        "refusal_class": "rate limit",
+        "status": 429,
+        "reason": (
+            "Rate limit reached on requests per min: Limit 3, Used 3. Please try again in 20 s."
+        ),
+    }
+    refusal = transcript.Refusal(**{**given, **fields})
+    return agent(id, stop_reason="error", refusal=refusal, usage=None)
+
+
+def png(width: int, height: int) -> transcript.ImagePart:
+    """An image of a plain gradient."""
+    rows = b"".join(
+        b"\0" + b"".join(bytes((200, 90 + y * 120 // height, x * 200 // width)) for x in range(width))
+        for y in range(height)
+    )
+
+    def chunk(kind: bytes, data: bytes) -> bytes:
+        return struct.pack(">I", len(data)) + kind + data + struct.pack(">I", zlib.crc32(kind + data))
+
+    header = struct.pack(">IIBBBBB", width, height, 8, 2, 0, 0, 0)
+    body = chunk(b"IHDR", header) + chunk(b"IDAT", zlib.compress(rows)) + chunk(b"IEND", b"")
+    data = base64.b64encode(b"\x89PNG\r\n\x1a\n" + body).decode()
+    return transcript.ImagePart("image/png", data)
+
+
+DIFF = """     ...
+  8     rate: Decimal
+  9
+ 10     def total(self) -> Decimal:
+-11         lines = sum(round(l.price * l.quantity, 2) for l in self.lines)
+-12         tax = round(lines * self.rate, 2)
+-13         return lines + tax
++11         net = sum(l.price * l.quantity for l in self.lines)
++12         return (net * (1 + self.rate)).quantize(CENT, ROUND_HALF_EVEN)
+ 13
+     ..."""
+
+WORK: Sequence[transcript.TranscriptEntry] = (
+    user(
+        "u1",
+        "The order total differs from the sum of its lines by one cent on some orders. "
+        "Find out why, and fix it with a test.",
+    ),
+    agent(
+        "a1",
+        transcript.ThinkingPart("Totals round twice, perhaps: *once a line*, once a tax.\n\nLook."),
+        transcript.TextPart(
+            "Each line is rounded on its own and then summed; the tax is added *before* rounding "
+            "in one place and *after* in the other. I will look at both."
+        ),
+        call("c1", "read", path="shop/orders.py", offset=1, limit=80),
+        call("c2", "grep", pattern="quantize(", path="shop"),
+        call("c3", "edit", path="shop/orders.py", edits=[{"oldText": "a", "newText": "b"}]),
+        call("c4", "bash", command="pytest -q tests/test_orders.py"),
+    ),
+    result("c1", "class Order:\n    lines: list[Line]\n    rate: Decimal\n", duration_ms=3),
+    result("c2", "shop/orders.py:14: quantize(CENT)\nshop/tax.py:9: quantize(CENT)\n"),
+    result("c3", "Successfully replaced 1 block(s).", details={"diff": DIFF}),
+    result(
+        "c4",
+        "F.......\nE   assert Decimal('17.99') == Decimal('17.98')\n\n\n"
+        "Command exited with code 1",
+        is_error=True,
+        duration_ms=12_300,
+    ),
+    agent(
+        "a2",
+        transcript.TextPart(
+            "One test pinned the wrong value. The rule in [docs/money.md](docs/money.md) says "
+            "half-even on the order, not on the line ([the standard](https://example.org/754)):\n\n"
+            '```python\nassert order.total() == Decimal("17.98")  # was 17.99\n```\n\n'
+            "What changed:\n\n1. `Order.total` rounds **once**, at the end\n2. the test says so\n\n"
+            "| order | before | after |\n|:--|--:|--:|\n| A-17 | 17.99 | 17.98 |\n"
+            "| A-18 | 4.00 | 4.00 |\n"
+        ),
+        duration_ms=41_000,
+    ),
+    transcript.TranscriptMarker(
+        id="k1",
+        kind="compaction",
+        title="Context was compacted here: 96 k tokens before",
+        text="The person asked why totals differ by a cent; rounding was fixed in `Order.total`.",
+    ),
+    user("u2", "Now run the whole suite, and look at this picture.", png(320, 120)),
+    refused("r1"),
+    refused("r2"),
+    refused("r3"),
+    user("u3", "Again, please."),
+    agent(
+        "a3",
+        transcript.TextPart("The suite is green again: 214 passed."),
+        call("c9", "bash", command="make dist"),
+        usage=None,
+    ),
+)
+
+
+def _tools(count: int) -> list[transcript.TranscriptEntry]:
+    entries: list[transcript.TranscriptEntry] = [user("u1", "Go through every module.")]
+    names = ("read", "bash", "grep", "ls", "find", "frobnicate")
+    for number in range(count):
+        name = names[number % len(names)]
+        arguments = {"path": f"src/module_{number}.py"}
+        if name == "bash":
+            arguments = {"command": f"wc -l src/module_{number}.py\necho done"}
+        if name in ("grep", "find"):
+            arguments = {"pattern": f"def f_{number}\\(", "path": "src"}
+        if name == "frobnicate":
+            arguments = {"x": "1", "deep": "{'a': [1, 2, 3]}" * 20}
+        failed = number % 11 == 3
+        entries += [
+            agent(f"a{number}", transcript.ToolCallPart(f"c{number}", name, arguments)),
+            result(f"c{number}", f"line of {number}\n" * (number * 40 + 1), is_error=failed),
+        ]
+    parallel = [call(f"p{number}", "read", path=f"docs/{number}.md") for number in range(8)]
+    entries += [
+        agent("pp", transcript.TextPart("Now the documents, all at once."), *parallel),
+        *(result(f"p{number}", "text\n") for number in range(8)),
+        agent("end", transcript.TextPart("Done: nothing else to say."), usage=None),
+    ]
+    return entries
+
+
+WIDE = "x" * 400
+
+HARD: Sequence[transcript.TranscriptEntry] = (
+    user("u1", "مرحبا، كيف يمكنني إصلاح الخطأ في `orders.py`؟ שלום"),
+    agent(
+        "a1",
+        transcript.TextPart(
+            "مرحبا! يوجد خطأ في التقريب.\n\n- أولاً\n- ثانياً\n\nAnd in English: "
+            f"`{WIDE}` and {WIDE}.\n\n```\n{WIDE}\n```\n\n| "
+            + " | ".join(f"a column named {n}" for n in range(14))
+            + " |\n|"
+            + "---|" * 14
+            + "\n| "
+            + " | ".join(f"value {n}" for n in range(14))
+            + " |\n\n> A quote that says\n> > that another said\n\n# A heading\n\n## Another\n\n"
+            "<script>alert('shown as text')</script> ![far](https://example.org/x.png)\n\n"
+            "- a\n  - b\n    - c\n\n---\n\n👩‍👩‍👧‍👦 é ẑ 漢字とかな混じりの文章は、ここで折り返されます。"
+        ),
+        stop_reason="length",
+    ),
+    user("u2", "Here is the log, tell me what fails first:\n" + "2026-01-01 12:00 GET /orders 200\n" * 200),
+    agent("a2", stop_reason="stop", usage=None),
+    transcript.TranscriptMarker(
+        id="k1", kind="shell", title="Ran: git status --short --branch " + "and more " * 30, text="## main\n M a.py"
+    ),
+    user("u3", "Stop me.", transcript.ImagePart("image/svg+xml", "AAAA")),
+    agent("a3", transcript.TextPart("I was about to say that"), stop_reason="aborted"),
+    user("u4", "This one hangs."),
+)
+
+BARE = wire.Usage(
+    input=0, output=0, cache_read=0, cache_write=0, total_tokens=0, cost=0, cost_known=True
+)
+SPENT = wire.Usage(
+    input=912_000, output=31_000, cache_read=0, cache_write=0, total_tokens=943_000, cost=0.31,
+    cost_known=True,
+)  # fmt: skip
+
+
+def composer(**fields: Any) -> Composer:
+    """A composer that can send."""
+    given: dict[str, Any] = {
+        "action": "/threads/t1/prompt",
+        "prompt_id": "prompt-1",
+        "blocked": "",
+        "model_label": "Lab Coder 30B",
+        "mode_label": "ask",
+        "project_id": "",
+        "projects": (),
+        "draft": "",
+        "error": "",
+    }
+    return Composer(**{**given, **fields})
+
+
+def pane(
+    entries: Sequence[transcript.TranscriptEntry] = (), *, word: str = "cold", **fields: Any
+) -> PaneView:
+    """A pane over a transcript."""
+    given: dict[str, Any] = {
+        "thread_id": "t1",
+        "key": "t1",
+        "title": "Totals are off by one cent",
+        "fresh": False,
+        "project_name": "shop-api",
+        "project_detail": "/home/dev/shop-api",
+        "message_count": len(entries),
+        "messages": transcript_to_messages(entries),
+        "earlier_href": None,
+        "earlier_count": 0,
+        "status": wire.Status(live=False, busy=word == "busy", generation=3, word=word),
+        "usage": SPENT,
+        "context": None,
+        "interrupted": interrupted_tail(entries),
+        "follow_href": "/threads/t1/follow",
+        "notice": "",
+        "composer": composer(),
+    }
+    return PaneView(**{**given, **fields})
+
+
+def row(number: int, title: str, age: str, sign: str = "cold", **fields: Any) -> RailRow:
+    """A row of the rail."""
+    words = {"cold": "stored", "held": "live", "busy": "working", "needs": "needs you"}
+    given: dict[str, Any] = {
+        "thread_id": f"t{number}",
+        "key": dom_token(f"t{number}"),
+        "href": f"/threads/t{number}",
+        "title": title,
+        "untitled": not title,
+        "message_count": number * 7,
+        "last_activity_at": "",
+        "age": age,
+        "sign": sign,
+        "sign_word": words.get(sign, "refused" if sign == "refused" else "interrupted"),
+        "current": number == 1,
+    }
+    return RailRow(**{**given, **fields})
+
+
+ROWS = (
+    row(1, "Totals are off by one cent", "now", "busy"),
+    row(2, "Remove the build folder", "4 min", "needs"),
+    row(3, "Refactor auth module", "12 min", "held"),
+    row(4, "Explain the retry policy of the queue worker and why it gives up", "1 h", "refused"),
+    row(5, "Run the whole test suite", "3 h", "cut"),
+    row(6, "", "yesterday"),
+    row(7, "What does this project do, in two sentences?", "28 Nov"),
+)
+MORE_ROWS = (
+    row(8, "Cart drawer jumps when an item is removed", "26 Nov"),
+    row(9, "Ein Überblick über die Komponenten 🧩", "21 Nov"),
+    row(10, "مرحبا، كيف يمكنني إصلاح الخطأ في الطلبات", "2 Jan 2024"),
+)
+
+
+def rail(**fields: Any) -> RailView:
+    """A rail of two projects."""
+    given: dict[str, Any] = {
+        "groups": (
+            RailGroup(project_id="a", name="shop-api", detail="/home/dev/shop-api", key="a", rows=ROWS),
+            RailGroup(
+                project_id="b", name="shop-web", detail="/home/dev/shop-web", key="b", rows=MORE_ROWS
+            ),
+        ),
+        "total": 240,
+        "shown": 50,
+        "query": "",
+        "current_thread_id": "t1",
+        "more_href": "/rail?shown=150",
+        "refresh_href": "/rail",
+        "new_thread_href": "/",
+        "waiting": 1,
+        "serves_nothing_yet": False,
+    }
+    return RailView(**{**given, **fields})
+
+
+EMPTY_RAIL: dict[str, Any] = {
+    "groups": (),
+    "total": 0,
+    "more_href": None,
+    "waiting": 0,
+    "serves_nothing_yet": True,
+}
+
+
+def page(shown: PaneView, rail_view: RailView | None = None) -> PageView:
+    """A whole page."""
+    return PageView(rail=rail_view or rail(), pane=shown, htmx_config="{}")
+
+
+FRESH: dict[str, Any] = {"title": "", "fresh": True, "usage": BARE}
+
+
+def scenes() -> dict[str, PageView]:
+    """Every page to look at, by name."""
+    return {
+        "work": page(pane(WORK, earlier_href="/x", earlier_count=40)),
+        "tools": page(pane(_tools(24), word="busy")),
+        "hard": page(
+            pane(
+                HARD,
+                word="interrupted",
+                title="A title that goes on and on, " * 9,
+                notice="2 lines of this thread's file could not be read and are left out.",
+                usage=SPENT.model_copy(update={"cost_known": False}),
+            )
+        ),
+        "fresh": page(
+            pane(
+                **FRESH,
+                composer=composer(projects=(("a", "shop-api"), ("b", "shop-web")), project_id="a"),
+            ),
+            rail(**EMPTY_RAIL),
+        ),
+        "blocked": page(
+            pane(
+                **FRESH,
+                composer=composer(
+                    blocked="No model is configured. Put a provider into models.json, or set "
+                    "OPENAI_API_KEY and start Enso again."
+                ),
+            ),
+            rail(**{**EMPTY_RAIL, "serves_nothing_yet": False, "query": "nothing like it"}),
+        ),
+        "refused": page(
+            pane(
+                (user("u1", "Say it."), refused("r1", status=None, reason="x" * 300)),
+                word="refused",
+                composer=composer(
+                    error="The thread is busy with another prompt.", draft="Kept\ntext"
+                ),
+                context=wire.Context(tokens=34_000, window=128_000),
+            )
+        ),
+    }
