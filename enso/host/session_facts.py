@@ -16,6 +16,8 @@ from enso.host.json_lines import clean_text, parse_line
 from enso.host.session_log import given_id, name_of, stored_id
 from enso.host.stored_values import count_of, milliseconds, object_of
 
+_SPOKEN: Final = ("user", "assistant")
+_TELLING: Final = ("assistant", "toolResult", "user")
 _STOPPED: Final[dict[str, ThreadEnd]] = {
     "error": "refused",
     "aborted": "aborted",
@@ -76,37 +78,47 @@ def _value(stored: Raw | Any) -> Any:
     return parse_line(bytes(stored)) if isinstance(stored, Raw) else stored
 
 
+Tree = dict[str, tuple[str | None, ThreadEnd | None]]
+"""Each entry's parent, and what its message says of how a branch ends."""
+
+
 @dataclass(slots=True)
 class BranchEnd:
     """How the branch ends that the last entry is the leaf of.
 
     ``chain`` holds the ids from the leaf back to the message that tells the end. ``None`` as the
-    end: the last entry hangs on a parent that is not in the chain, and only a reading of the whole
-    tree can tell.
+    end: the last entry hangs on a parent that is not in the chain, and only a walk through the
+    whole tree can tell. ``telling`` is the message that tells the end, until ``settle`` asked it.
     """
 
     linear: bool
     leaf_id: str | None = None
     end: ThreadEnd | None = "empty"
     chain: frozenset[str] = frozenset()
+    telling: ScannedMessage | None = None
 
-    def add(self, entry: ScannedEntry, offset: int) -> tuple[str, str | None, ThreadEnd | None]:
-        """Take the next entry; returns its id, its parent's, and what its message says."""
+    def add(self, entry: ScannedEntry, offset: int) -> tuple[str, str | None]:
+        """Take the next entry; returns its id and its parent's."""
         entry_id, parent_id = self._place(entry, offset)
-        told = end_of_message(entry.message) if entry.type == "message" else None
-        if told is not None:
-            self.end, self.chain = told, frozenset((entry_id,))
-        elif parent_id is None:
-            self.end, self.chain = "empty", frozenset((entry_id,))
-        elif parent_id == self.leaf_id and entry_id not in self.chain:
+        message = entry.message
+        if message is not None and message.role in _TELLING and entry.type == "message":
+            self.telling, self.chain = message, frozenset((entry_id,))
+        elif parent_id == self.leaf_id and parent_id is not None and entry_id not in self.chain:
             self.chain |= {entry_id}
         else:
-            self.end, self.chain = None, frozenset()
+            self.telling = None
+            self.end = "empty" if parent_id is None else None
+            self.chain = frozenset((entry_id,)) if parent_id is None else frozenset()
         self.leaf_id = entry_id
-        return entry_id, parent_id, told
+        return entry_id, parent_id
 
-    def walk(self, tree: dict[str, tuple[str | None, ThreadEnd | None]]) -> None:
-        """Tell the end from the whole tree: each entry's parent, and what its message says."""
+    def settle(self) -> None:
+        """Ask the last message that tells the end, and let go of it."""
+        if self.telling is not None:
+            self.end, self.telling = end_of_message(self.telling), None
+
+    def walk(self, tree: Tree) -> None:
+        """Tell the end from the whole tree."""
         entry_id, walked = self.leaf_id, set[str]()
         self.end = "empty"
         while entry_id is not None and entry_id in tree and entry_id not in walked:
@@ -118,11 +130,15 @@ class BranchEnd:
         self.chain = frozenset(walked)
 
     def _place(self, entry: ScannedEntry, offset: int) -> tuple[str, str | None]:
-        entry_id = stored_id(entry.id)
+        stored, parent = entry.id, entry.parentId
+        plain = isinstance(stored, str) and isinstance(parent, str) and not self.linear
+        if plain and stored and parent:  # as on nearly every line
+            return stored, parent
+        entry_id = stored_id(stored)
         if self.linear or entry_id is None:
-            linked = self.linear or entry.parentId is UNSET
-            return given_id(offset), self.leaf_id if linked else stored_id(entry.parentId)
-        return entry_id, stored_id(entry.parentId)
+            linked = self.linear or parent is UNSET
+            return given_id(offset), self.leaf_id if linked else stored_id(parent)
+        return entry_id, stored_id(parent)
 
 
 def end_of_message(message: ScannedMessage | None) -> ThreadEnd | None:
@@ -158,24 +174,25 @@ class SessionFacts:
     name: str | None = None
     newest_ms: int = 0
 
-    def add(self, entry: ScannedEntry) -> None:
-        """Take the next entry of the file, on the branch or not."""
-        if entry.type == "session_info":
-            self.name = name_of({"name": _value(entry.name)})
-        elif entry.type == "message":
+    def add(self, entry: ScannedEntry, offset: int) -> None:
+        """Take the next entry of the file, whose line begins at ``offset``."""
+        if entry.type == "message":
             self.message_count += 1
             message = entry.message
             if message is not None and message.content is not UNSET:
                 self._add_message(entry, message)
+        elif entry.type == "session_info":
+            self.name = name_of({"name": _value(entry.name)})
+        self.branch.add(entry, offset)
 
     def _add_message(self, entry: ScannedEntry, message: ScannedMessage) -> None:
-        if message.role not in ("user", "assistant"):
+        if message.role not in _SPOKEN:
             return
-        time = count_of(message.timestamp)
-        if time is None:
-            time = milliseconds(entry.timestamp)
-        self.newest_ms = max(self.newest_ms, time or 0)
-        if message.role == "user" and not self.first_message:
+        counted = count_of(message.timestamp)
+        if counted is None:
+            counted = milliseconds(entry.timestamp) or 0
+        self.newest_ms = max(self.newest_ms, counted)
+        if not self.first_message and message.role == "user":
             self.first_message = title_of(_value(message.content))
 
 

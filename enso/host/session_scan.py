@@ -9,23 +9,30 @@ from __future__ import annotations
 
 import os
 import stat
-from copy import copy
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import BinaryIO, Final
 
 import msgspec
 
-from enso.host.contract import StoredThread, ThreadEnd
+from enso.host.contract import StoredThread
 from enso.host.json_lines import MalformedLine, parse_line
-from enso.host.session_facts import BranchEnd, ScannedEntry, SessionFacts, scanned_entry
+from enso.host.session_facts import (
+    BranchEnd,
+    ScannedEntry,
+    SessionFacts,
+    Tree,
+    end_of_message,
+    scanned_entry,
+)
 from enso.host.session_log import Header, read_header
 from enso.host.session_write import FileStamp
 from enso.host.stored_values import milliseconds
 from enso.thread_ids import is_thread_id
 
 _PROBE: Final = 512
+_NEWLINE: Final = 10
 _BUFFER: Final = 1 << 18
 _decode = msgspec.json.Decoder(ScannedEntry).decode
 
@@ -53,13 +60,13 @@ class _Progress:
     header: Header
     facts: SessionFacts
     consumed: int
-    head: bytes
-    tail: bytes
+    created_ms: int | None
+    head: bytes = b""
+    tail: bytes = b""
 
     def copy(self) -> _Progress:
-        facts = copy(self.facts)
-        facts.branch = copy(facts.branch)
-        return _Progress(self.header, facts, self.consumed, self.head, self.tail)
+        facts = replace(self.facts, branch=replace(self.facts.branch))
+        return replace(self, facts=facts)
 
 
 def scan_file(path: Path, earlier: ScannedFile | None = None) -> ScannedFile | None:
@@ -86,9 +93,12 @@ def _scan(
     if progress is None:
         return ScannedFile(path, stamp, None, None)
     rest = _take_lines(progress, stream)
-    shown = progress if rest is None else progress.copy()
+    progress.facts.branch.settle()
+    shown = progress
     if rest is not None:
+        shown = progress.copy()
         _take(shown, rest, shown.consumed)
+        shown.facts.branch.settle()
     if shown.facts.branch.end is None:
         stream.seek(0)
         _resolve_by_tree(shown.facts.branch, stream)
@@ -141,7 +151,10 @@ def _begun(stream: BinaryIO) -> _Progress | None:
         if header is None:
             return None
         linear = header.version is not None and header.version < 2
-        return _Progress(header, SessionFacts(BranchEnd(linear)), consumed, b"", b"")
+        stored = header.raw.get("timestamp")
+        created_ms = milliseconds(stored) if isinstance(stored, str) else None
+        header = replace(header, raw={})  # which may be large, and is not needed any more
+        return _Progress(header, SessionFacts(BranchEnd(linear)), consumed, created_ms)
     return None
 
 
@@ -150,21 +163,21 @@ def _begun(stream: BinaryIO) -> _Progress | None:
 
 def _take_lines(progress: _Progress, stream: BinaryIO) -> bytes | None:
     """Take every whole line; returns the last one when it lacks its newline."""
-    offset = progress.consumed
+    offset, rest = progress.consumed, None
     for raw in stream:
-        if not raw.endswith(b"\n"):
-            return raw
+        if raw[-1] != _NEWLINE:
+            rest = raw
+            break
         _take(progress, raw, offset)
         offset += len(raw)
-        progress.consumed = offset
-    return None
+    progress.consumed = offset
+    return rest
 
 
 def _take(progress: _Progress, raw: bytes, offset: int) -> None:
     entry = _entry(raw)
     if entry is not None:
-        progress.facts.add(entry)
-        progress.facts.branch.add(entry, offset)
+        progress.facts.add(entry, offset)
 
 
 def _entry(raw: bytes) -> ScannedEntry | None:
@@ -188,7 +201,7 @@ def _entry(raw: bytes) -> ScannedEntry | None:
 def _resolve_by_tree(resolved: BranchEnd, stream: BinaryIO) -> None:
     """Tell how the branch ends by walking the whole tree from the leaf: for a leaf that hangs on
     another entry than the one before it."""
-    tree: dict[str, tuple[str | None, ThreadEnd | None]] = {}
+    tree: Tree = {}
     progress = _begun(stream)
     if progress is None:
         return
@@ -196,7 +209,8 @@ def _resolve_by_tree(resolved: BranchEnd, stream: BinaryIO) -> None:
     for raw in stream:
         entry = _entry(raw)
         if entry is not None:
-            entry_id, parent_id, told = progress.facts.branch.add(entry, offset)
+            entry_id, parent_id = progress.facts.branch.add(entry, offset)
+            told = end_of_message(entry.message) if entry.type == "message" else None
             tree[entry_id] = parent_id, told
         offset += len(raw)
     resolved.walk(tree)
@@ -213,7 +227,7 @@ def _row(path: Path, stamp: FileStamp, progress: _Progress) -> StoredThread | No
         id=header.id,
         path=path,
         cwd=Path(header.cwd),
-        modified=_modified(header, facts, stamp.mtime_ns),
+        modified=_modified(progress, stamp.mtime_ns),
         message_count=facts.message_count,
         first_message=facts.first_message,
         name=facts.name,
@@ -221,11 +235,9 @@ def _row(path: Path, stamp: FileStamp, progress: _Progress) -> StoredThread | No
     )
 
 
-def _modified(header: Header, facts: SessionFacts, mtime_ns: int) -> datetime:
+def _modified(progress: _Progress, mtime_ns: int) -> datetime:
     """The newest message's time, else the header's, else the file's; never later than the file."""
-    stored = header.raw.get("timestamp")
-    created = milliseconds(stored) if isinstance(stored, str) else None
-    newest = facts.newest_ms or created
+    newest = progress.facts.newest_ms or progress.created_ms
     file_ms = max(mtime_ns // 1_000_000, 0)
     chosen = file_ms if newest is None else min(newest, file_ms)
     return datetime.fromtimestamp(chosen / 1000, UTC)
