@@ -1,0 +1,276 @@
+"""What of a branch a model is told: the stored entries as messages of the format, in order.
+
+Owns the format's rules (source: pi 1.6.0, ``buildSessionContext``, ``convertToLlm`` and
+``transformMessages``): the newest compaction stands for what it summarised, a ``context_edit``
+takes an entry out or replaces its content, refused and aborted attempts are left out, a tool call
+without a result gets one, and thinking goes back only to the model that thought it. Lenient with
+whatever JSON is stored. Knows nothing of the library that sends it.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any, Final, cast
+
+from enso.host.decode import text_of
+from enso.host.runtimes.builtin.model import Model
+
+Stored = Mapping[str, Any]
+
+_SUMMARY_BEFORE: Final = (
+    "The conversation history before this point was compacted into the following summary:\n\n"
+    "<summary>\n"
+)
+_SUMMARY_AFTER: Final = "\n</summary>"
+_BRANCH_BEFORE: Final = (
+    "The following is a summary of a branch that this conversation came back from:\n\n<summary>\n"
+)
+_BRANCH_AFTER: Final = "</summary>"
+_NO_IMAGES: Final = "(image omitted: model does not support images)"
+_NO_TOOL_IMAGES: Final = "(tool image omitted: model does not support images)"
+_NO_RESULT: Final = "No result provided"
+_EDITABLE: Final = frozenset({"user", "assistant", "toolResult", "custom"})
+_REPLAYED: Final = frozenset({"user", "assistant", "toolResult"})
+
+
+def context_messages(branch: Sequence[Stored], model: Model) -> list[Stored]:
+    """The messages that ``model`` is sent for a branch: at most one ``system``, and that first.
+
+    Roles are ``system``, ``user``, ``assistant`` and ``toolResult``; ``content`` of the last three
+    is a list of blocks.
+    """
+    projected = [message for entry in _projected(branch) for message in entry]
+    told = [message for stored in projected for message in _told(stored)]
+    system = _system_text(message for message in told if message.get("role") == "system")
+    head: list[Stored] = [{"role": "system", "content": system}] if system else []
+    spoken = [message for message in told if message.get("role") in _REPLAYED]
+    return head + _with_results(_adapted(spoken, model))
+
+
+def has_system_message(branch: Iterable[Stored]) -> bool:
+    """Whether the branch holds a system message already."""
+    return any(message_of(entry).get("role") == "system" for entry in branch)
+
+
+def message_of(entry: Stored) -> Stored:
+    """The message of a ``message`` entry; empty for any other."""
+    message = entry.get("message") if entry.get("type") == "message" else None
+    return cast("Stored", message) if isinstance(message, dict) else {}
+
+
+def blocks_of(content: Any) -> list[Stored]:
+    """A stored content as blocks: a string is one text block, anything else odd is nothing."""
+    if isinstance(content, str):
+        return [{"type": "text", "text": content}]
+    if not isinstance(content, list):
+        return []
+    blocks = cast("list[Any]", content)
+    return [cast("Stored", block) for block in blocks if isinstance(block, dict)]
+
+
+# -- which entries, and what they say -------------------------------------------------------------
+
+
+def _projected(branch: Sequence[Stored]) -> list[list[Stored]]:
+    """The messages of each entry that is in the context, edits applied."""
+    entries = _since_compaction(branch)
+    edits = {
+        entry.get("targetId"): entry for entry in entries if entry.get("type") == "context_edit"
+    }
+    return [
+        []
+        if entry.get("type") == "compaction" and index > 0
+        else _edited(_messages_of(entry), edits.get(entry.get("id")))
+        for index, entry in enumerate(entries)
+    ]
+
+
+def _since_compaction(branch: Sequence[Stored]) -> list[Stored]:
+    """The newest compaction, what it kept, and what came after; all of it when there is none."""
+    places = [i for i, entry in enumerate(branch) if entry.get("type") == "compaction"]
+    if not places:
+        return list(branch)
+    compaction = branch[places[-1]]
+    before, after = branch[: places[-1]], branch[places[-1] + 1 :]
+    first_kept = compaction.get("firstKeptEntryId")
+    start = next((i for i, entry in enumerate(before) if entry.get("id") == first_kept), None)
+    kept = before[len(before) if start is None else start :]
+    spoken = [entry for entry in kept if message_of(entry).get("role") != "system"]
+    return [compaction, *spoken, *after]
+
+
+def _messages_of(entry: Stored) -> list[Stored]:
+    kind = entry.get("type")
+    if kind == "message":
+        return [message] if (message := message_of(entry)) else []
+    if kind == "custom_message":
+        return [{"role": "custom", "content": entry.get("content")}]
+    if kind == "branch_summary" and entry.get("summary"):
+        return [{"role": "branchSummary", "summary": entry["summary"]}]
+    if kind == "compaction":
+        summary: Stored = {"role": "compactionSummary", "summary": entry.get("summary")}
+        system = entry.get("systemMessage")
+        return [cast("Stored", system), summary] if isinstance(system, dict) else [summary]
+    return []
+
+
+def _edited(messages: list[Stored], edit: Stored | None) -> list[Stored]:
+    if edit is None:
+        return messages
+    replacement = edit.get("replacement")
+    if not isinstance(replacement, dict):
+        return []
+    content = cast("Stored", replacement).get("content")
+    return [
+        {**message, "content": content} if message.get("role") in _EDITABLE else message
+        for message in messages
+    ]
+
+
+def _told(message: Stored) -> list[Stored]:
+    """One message of the format as the model is told it; none when it is not for the model."""
+    role = message.get("role")
+    if role == "system":
+        return [message]
+    if role in _REPLAYED:
+        return [{**message, "content": blocks_of(message.get("content"))}]
+    if role == "custom":
+        return [_user(blocks_of(message.get("content")))]
+    if role == "bashExecution" and not message.get("excludeFromContext"):
+        return [_user_text(_shell_text(message))]
+    if role == "branchSummary":
+        return [_user_text(f"{_BRANCH_BEFORE}{text_of(message.get('summary'))}{_BRANCH_AFTER}")]
+    if role == "compactionSummary":
+        return [_user_text(f"{_SUMMARY_BEFORE}{text_of(message.get('summary'))}{_SUMMARY_AFTER}")]
+    return []
+
+
+def _user(blocks: list[Stored]) -> Stored:
+    return {"role": "user", "content": blocks}
+
+
+def _user_text(text: str) -> Stored:
+    return _user([{"type": "text", "text": text}])
+
+
+def _shell_text(message: Stored) -> str:
+    """A command that a person ran, and what came of it."""
+    output = text_of(message.get("output"))
+    shown = f"```\n{output}\n```" if output else "(no output)"
+    text = f"Ran `{text_of(message.get('command'))}`\n{shown}"
+    code = message.get("exitCode")
+    if message.get("cancelled"):
+        text += "\n\n(command cancelled)"
+    elif code:
+        text += f"\n\nCommand exited with code {code}"
+    if message.get("truncated") and message.get("fullOutputPath"):
+        text += f"\n\n[Output truncated. Full output: {text_of(message['fullOutputPath'])}]"
+    return text
+
+
+def _system_text(messages: Iterable[Stored]) -> str:
+    """All system messages as one: texts are joined, a later section replaces one of its name."""
+    texts: list[str] = []
+    sections: dict[str, str] = {}
+    for message in messages:
+        texts += [text_of(block.get("text")) for block in blocks_of(message.get("content"))]
+        stored = message.get("sections")
+        for name, text in cast("Stored", stored if isinstance(stored, dict) else {}).items():
+            sections.pop(name, None) if text is None else sections.update({name: text_of(text)})
+    return "\n\n".join(part for part in (*texts, *sections.values()) if part)
+
+
+# -- adapted to the model -------------------------------------------------------------------------
+
+
+def _adapted(messages: Iterable[Stored], model: Model) -> list[Stored]:
+    adapted: list[Stored] = []
+    for message in messages:
+        blocks = cast("list[Stored]", message["content"])
+        if message["role"] == "assistant":
+            if message.get("stopReason") not in ("error", "aborted"):
+                adapted.append({**message, "content": _own_thinking(message, blocks, model)})
+        elif model.described and not model.images:
+            adapted.append({**message, "content": _without_images(message, blocks)})
+        else:
+            adapted.append(message)
+    return adapted
+
+
+def is_same_model(message: Stored, model: Model) -> bool:
+    """Whether ``model`` wrote this message over the same protocol: then it knows its signatures."""
+    return (
+        message.get("provider") == model.provider
+        and message.get("api") == model.api
+        and message.get("model") == model.id
+    )
+
+
+def _own_thinking(message: Stored, blocks: list[Stored], model: Model) -> list[Stored]:
+    if is_same_model(message, model):
+        return blocks
+    signatures = {"thoughtSignature", "textSignature"}
+    return [
+        {key: value for key, value in block.items() if key not in signatures}
+        for block in blocks
+        if block.get("type") != "thinking"
+    ]
+
+
+def _without_images(message: Stored, blocks: list[Stored]) -> list[Stored]:
+    """Images as a note; one note for images that follow one another."""
+    note: Stored = {
+        "type": "text",
+        "text": _NO_TOOL_IMAGES if message["role"] == "toolResult" else _NO_IMAGES,
+    }
+    noted: list[Stored] = []
+    for block in blocks:
+        if block.get("type") != "image":
+            noted.append(block)
+        elif not noted or noted[-1] != note:
+            noted.append(note)
+    return noted
+
+
+def _with_results(messages: Iterable[Stored]) -> list[Stored]:
+    """Every tool call followed by its result: a made one where a run was ended before it.
+
+    A result whose call is not there is left out: no provider takes it.
+    """
+    complete: list[Stored] = []
+    open_calls: dict[str, str] = {}
+
+    def close() -> None:
+        complete.extend(_missing_result(call, name) for call, name in open_calls.items())
+        open_calls.clear()
+
+    for message in messages:
+        if message["role"] == "toolResult":
+            if open_calls.pop(text_of(message.get("toolCallId")), None) is not None:
+                complete.append(message)
+            continue
+        close()
+        complete.append(message)
+        if message["role"] == "assistant":
+            for block in message["content"]:
+                if block.get("type") == "toolCall":
+                    open_calls[text_of(block.get("id"))] = text_of(block.get("name"))
+    close()
+    return complete
+
+
+def _missing_result(call_id: str, name: str) -> Stored:
+    return {
+        "role": "toolResult",
+        "toolCallId": call_id,
+        "toolName": name,
+        "content": [{"type": "text", "text": _NO_RESULT}],
+        "isError": True,
+    }
+
+
+def arguments_text(arguments: Any) -> str:
+    """Tool call arguments as JSON, whatever the model sent."""
+    stored = cast("Stored", arguments if isinstance(arguments, dict) else {})
+    return text_of(json.dumps(stored, ensure_ascii=False))

@@ -1,0 +1,148 @@
+"""What all built-in threads share: the configuration, the event loop, the bundled model's process.
+
+``BuiltinRuntimes`` makes a runtime for each live thread and answers which model a prompt would go
+to, without making one. Nothing starts before the first prompt.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Coroutine, Mapping, Sequence
+from concurrent.futures import Future
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from enso.host.contract import HostReadiness, PromptRefused, ThreadRuntime
+from enso.host.runtimes.builtin.configuration import ConfigurationFiles
+from enso.host.runtimes.builtin.local_model import LocalModel
+from enso.host.runtimes.builtin.model import Model
+from enso.host.runtimes.builtin.model_choice import choose_model
+from enso.host.runtimes.builtin.model_description import ModelName, provider_name
+from enso.host.runtimes.builtin.runtime import BuiltinRuntime
+from enso.host.runtimes.builtin.thinking import DEFAULT_LEVEL, nearest_level
+from enso.host.runtimes.builtin.thread_settings import (
+    thread_level,
+    thread_model,
+    transcript_model,
+)
+from enso.host.runtimes.builtin.timeouts import Timeouts
+from enso.host.runtimes.builtin.worker import Worker
+from enso.host.session_file import SessionFile
+from enso.transcript import TranscriptEntry
+
+if TYPE_CHECKING:
+    from enso.host.runtimes.builtin.answer import Answer
+    from enso.host.runtimes.builtin.answer_fields import Ending
+    from enso.host.runtimes.builtin.connection import Connections
+
+
+class BuiltinRuntimes:
+    """The factory of the built-in runtime; implements ``RuntimeFactory``. Thread-safe.
+
+    ``default_model`` is the operator's ``provider/model`` for new threads.
+    """
+
+    def __init__(
+        self, agent_dir: Path, default_model: str | None, *, timeouts: Timeouts | None = None
+    ) -> None:
+        self._files = ConfigurationFiles(agent_dir)
+        self._default_model = default_model
+        self._timeouts = timeouts or Timeouts()
+        self._worker = Worker("enso-builtin")
+        self._local = LocalModel()
+        self._connections: Connections | None = None
+
+    # -- the contract -----------------------------------------------------------------------------
+
+    def build(self, session: SessionFile) -> ThreadRuntime:
+        """A runtime for one live thread. Starts nothing."""
+        return BuiltinRuntime(session, self)
+
+    def readiness(self, transcript: Sequence[TranscriptEntry] = ()) -> HostReadiness:
+        """Which model a prompt to this transcript would go to, or what to do to have one."""
+        configuration = self._files.current()
+        named = transcript_model(transcript)
+        try:
+            model = self._choose(named)
+        except PromptRefused as refused:
+            return HostReadiness(
+                model=None, what_to_do=str(refused), warnings=configuration.problems
+            )
+        return HostReadiness(model=model.in_use, warnings=configuration.problems)
+
+    def provider_name(self, provider: str) -> str:
+        """The display name of a provider id; the id itself when it has none."""
+        return provider_name(self._files.current(), provider)
+
+    def close(self) -> None:
+        """End the event loop, every connection and the bundled model's process."""
+        self._worker.close(self._close_connections)
+        self._local.close()
+
+    @property
+    def local_model(self) -> LocalModel:
+        """The bundled model's process."""
+        return self._local
+
+    # -- for the threads --------------------------------------------------------------------------
+
+    def choose(self, branch: Sequence[Mapping[str, Any]]) -> Model:
+        """The model of the next prompt to this branch. Raises ``PromptRefused``."""
+        return self._choose(thread_model(branch))
+
+    def level(self, branch: Sequence[Mapping[str, Any]], model: Model) -> str:
+        """The thread's own thinking level, else the one for new threads, as the model takes it."""
+        stored = thread_level(branch)
+        default = self._files.current().settings.default_thinking_level or DEFAULT_LEVEL
+        return nearest_level(model, stored or default)
+
+    async def answer(
+        self, model: Model, answer: Answer, session: SessionFile, level: str
+    ) -> Ending:
+        """Ask ``model`` for the next message of the session's branch."""
+        from enso.host.runtimes.builtin.request import build_request, reachable  # noqa: PLC0415
+
+        configuration = self._files.current()
+        reached, access = await asyncio.to_thread(reachable, model, configuration, self._local)
+        request = await asyncio.to_thread(
+            build_request,
+            self._open_connections(),
+            reached,
+            access,
+            session.branch(),
+            level=level,
+            thread_id=session.thread_id,
+        )
+        return await answer.stream(request)
+
+    def start(self, run: Coroutine[Any, Any, None]) -> Future[None]:
+        """Run a coroutine in the shared loop."""
+        return self._worker.submit(run)
+
+    def in_loop(self, function: Callable[[], object]) -> None:
+        """Call a function in the shared loop, soon."""
+        self._worker.call(function)
+
+    @property
+    def in_loop_now(self) -> bool:
+        """Whether the caller is in the shared loop."""
+        return self._worker.is_current
+
+    # -- within -----------------------------------------------------------------------------------
+
+    def _choose(self, named: tuple[str, str] | None) -> Model:
+        name = ModelName(*named) if named else None
+        return choose_model(self._files.current(), name, self._default_model)
+
+    def _open_connections(self) -> Connections:
+        """The clients of the loop; made in it, by the first request."""
+        from enso.host.runtimes.builtin.connection import Connections  # noqa: PLC0415
+
+        if self._connections is None:
+            self._connections = Connections(self._timeouts)
+        return self._connections
+
+    async def _close_connections(self) -> None:
+        if self._connections is not None:
+            await self._connections.close()
+            self._connections = None
