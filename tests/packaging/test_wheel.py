@@ -2,18 +2,17 @@
 
 from __future__ import annotations
 
-import os
 import re
 import subprocess
 import sys
 import sysconfig
 import urllib.request
 import zipfile
-from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from tests.packaging.trees import ROOT, VENDOR, Tree, tracked_files
+from tests.server_process import ServerProcess
 
 INSIDE = {"templates": "enso/_templates", "static": "enso/_static", "enso": "enso"}
 VENDORED = ("htmx.min.js", "hx-ws.min.js", "vendored.json")
@@ -55,21 +54,19 @@ def test_an_installed_wheel_serves_the_page_and_its_files_from_elsewhere(
 ) -> None:
     """A wheel in an environment of its own serves the page, and every file the page asks for."""
     python = _environment_with(wheel, tmp_path / "environment")
-    project = tmp_path / "project"
-    project.mkdir()
-    with _served([str(python), "-m", "enso"], project, tmp_path / "agent") as address:
-        page = _get(address)
+    with _serving(tmp_path, cwd=tmp_path, command=(str(python), "-m", "enso")) as server:
+        page = _get(f"{server.url}/")
         links = re.findall(r'(?:src|href)="(/static/[^"]+)"', page)
         assert any("htmx.min.js" in link for link in links)
         assert any(".css" in link for link in links)
-        assert all(_get(address.rstrip("/") + link) for link in links)
+        assert all(_get(f"{server.url}{link}") for link in links)
 
 
 def test_the_checkout_serves_the_page_with_the_readmes_command(tmp_path: Path) -> None:
     """``python app.py`` in a checkout says where it is, and the page is there."""
-    command = [sys.executable, str(ROOT / "app.py")]
-    with _served(command, tmp_path, tmp_path / "agent") as address:
-        assert "<title>" in _get(address)
+    with _serving(tmp_path, cwd=ROOT, command=(sys.executable, "app.py")) as server:
+        assert "<title>" in _get(f"{server.url}/")
+        assert f"Enso is at {server.url}/\n" in server.output
 
 
 def test_an_installed_wheel_is_the_one_that_runs(wheel: Path, tmp_path: Path) -> None:
@@ -96,23 +93,12 @@ def _environment_with(wheel: Path, directory: Path) -> Path:
     return python
 
 
-@contextmanager
-def _served(command: list[str], project: Path, agent_dir: Path) -> Iterator[str]:
-    """Start a server in the directory ``project``; yields the address that it prints."""
-    settings = {"ENSO_PORT": "0", "PI_CODING_AGENT_DIR": str(agent_dir)}
-    inherited = {name: value for name, value in os.environ.items() if name != "PYTHONPATH"}
-    server = subprocess.Popen(
-        command, cwd=project, env={**inherited, **settings}, stdout=subprocess.PIPE, text=True
+def _serving(place: Path, *, cwd: Path, command: Sequence[str]) -> ServerProcess:
+    """Start a server, from the directory ``cwd``, over an empty store and one project."""
+    (place / "project").mkdir()
+    return ServerProcess(
+        agent_dir=place / "agent", projects=[place / "project"], cwd=cwd, command=command
     )
-    try:
-        assert server.stdout is not None
-        line = server.stdout.readline()
-        said = re.fullmatch(r"Enso is at (http://127\.0\.0\.1:\d+/)\n", line)
-        assert said, f"the server said {line!r}"
-        yield said[1]
-    finally:
-        server.terminate()
-        server.communicate()
 
 
 def _get(address: str) -> str:
