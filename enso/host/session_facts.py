@@ -131,13 +131,13 @@ class BranchEnd:
 
     def _place(self, entry: ScannedEntry, offset: int) -> tuple[str, str | None]:
         stored, parent = entry.id, entry.parentId
-        plain = isinstance(stored, str) and isinstance(parent, str) and not self.linear
-        if plain and stored and parent:  # as on nearly every line
-            return stored, parent
+        if self.linear:
+            return given_id(offset), self.leaf_id
+        if isinstance(parent, str) and isinstance(stored, str) and parent and stored:
+            return stored, parent  # as on nearly every line
         entry_id = stored_id(stored)
-        if self.linear or entry_id is None:
-            linked = self.linear or parent is UNSET
-            return given_id(offset), self.leaf_id if linked else stored_id(parent)
+        if entry_id is None:
+            return given_id(offset), self.leaf_id if parent is UNSET else stored_id(parent)
         return entry_id, stored_id(parent)
 
 
