@@ -45,6 +45,7 @@ class SessionFile:
         self._header = header
         self._stamp: FileStamp | None = None
         self._foreign = False
+        self._given_out: set[str] = set()
         self._adopt(log or SessionLog(header))
 
     # -- opening ----------------------------------------------------------------------------------
@@ -143,9 +144,9 @@ class SessionFile:
     def new_entry_id(self) -> str:
         """Eight hex digits that no entry of this file has, given out once."""
         with self._lock:
-            while (entry_id := uuid.uuid4().hex[:8]) in self._ids:
+            while (entry_id := uuid.uuid4().hex[:8]) in self._ids or entry_id in self._given_out:
                 pass
-            self._ids.add(entry_id)
+            self._given_out.add(entry_id)
             return entry_id
 
     def changed_elsewhere(self) -> bool:

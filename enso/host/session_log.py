@@ -6,16 +6,21 @@ for writing. What an entry says is ``enso.host.decode``'s; writing is ``enso.hos
 
 from __future__ import annotations
 
+import errno
 import math
+import os
+import stat
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, Final, cast
+from typing import Any, BinaryIO, Final, cast
 
 from enso.host.json_lines import MalformedLine, clean_text, is_blank, parse_line
 from enso.thread_ids import is_thread_id
 
 CURRENT_VERSION: Final = 3
+
+_BUFFER: Final = 1 << 18
 
 Entry = dict[str, Any]
 
@@ -126,9 +131,19 @@ def name_of(session_info: Entry) -> str | None:
     return (clean_text(name).strip() or None) if isinstance(name, str) else None
 
 
+def open_regular(path: Path) -> BinaryIO:
+    """Open a file to read; raises ``OSError`` for what is no regular file (a pipe would block)."""
+    descriptor = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
+    stream = os.fdopen(descriptor, "rb", buffering=_BUFFER)
+    if not stat.S_ISREG(os.fstat(descriptor).st_mode):
+        stream.close()
+        raise OSError(errno.EINVAL, "not a regular file", str(path))
+    return stream
+
+
 def read_session(path: Path) -> SessionLog | None:
     """Read a whole file; ``None`` when it is no session. Raises ``OSError``."""
-    with path.open("rb") as stream:
+    with open_regular(path) as stream:
         return read_session_lines(read_lines(stream))
 
 

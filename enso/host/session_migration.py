@@ -23,6 +23,7 @@ from enso.host.session_log import (
     Entry,
     EntryAdopter,
     Line,
+    open_regular,
     read_header,
     read_lines,
 )
@@ -35,7 +36,7 @@ def write_migrated(path: Path, thread_id: str) -> None:
     aside: str | None = None
     try:
         real = path.resolve(strict=True)
-        with real.open("rb") as source:
+        with open_regular(real) as source:
             descriptor, aside = tempfile.mkstemp(prefix=".migrating-", dir=real.parent)
             with os.fdopen(descriptor, "wb") as target:
                 os.fchmod(descriptor, stat.S_IMODE(os.fstat(source.fileno()).st_mode))

@@ -8,7 +8,6 @@ line that is no JSON. What the fields mean is ``enso.host.session_facts``'.
 from __future__ import annotations
 
 import os
-import stat
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from pathlib import Path
@@ -26,14 +25,13 @@ from enso.host.session_facts import (
     end_of_message,
     scanned_entry,
 )
-from enso.host.session_log import Header, read_header
+from enso.host.session_log import Header, open_regular, read_header
 from enso.host.session_write import FileStamp
 from enso.host.stored_values import milliseconds
 from enso.thread_ids import is_thread_id
 
 _PROBE: Final = 512
 _NEWLINE: Final = 10
-_BUFFER: Final = 1 << 18
 _decode = msgspec.json.Decoder(ScannedEntry).decode
 
 
@@ -75,11 +73,8 @@ def scan_file(path: Path, earlier: ScannedFile | None = None) -> ScannedFile | N
     With an ``earlier`` scan, a file that only grew is read from where that one ended.
     """
     try:
-        descriptor = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
-        with os.fdopen(descriptor, "rb", buffering=_BUFFER) as stream:
-            status = os.fstat(descriptor)
-            if not stat.S_ISREG(status.st_mode):
-                return None
+        with open_regular(path) as stream:
+            status = os.fstat(stream.fileno())
             stamp = FileStamp(status.st_ino, status.st_size, status.st_mtime_ns)
             return _scan(path, stream, stamp, earlier)
     except (OSError, ValueError):
