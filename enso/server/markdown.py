@@ -13,6 +13,7 @@ import re
 import threading
 from collections import OrderedDict
 from collections.abc import Callable, Iterable, Iterator
+from urllib.parse import unquote
 
 import nh3
 from markdown_it import MarkdownIt
@@ -123,17 +124,23 @@ def _dress_cell(token: Token) -> None:
 
 
 def _dressed_inline(tokens: Iterable[Token]) -> Iterator[Token]:
-    open_links: list[str] = []
+    link: list[Token] = []  # the open link and what it holds: links do not nest
     for token in tokens:
         if token.type == "link_open":
             _dress_link(token)
-            open_links.append(token.tag)
-        elif token.type == "link_close":
-            token.tag = open_links.pop() if open_links else "span"
+            link = [token]
+        elif link:
+            link.append(token)
         if token.type == "image" and not is_shown_image(str(token.attrGet("src") or "")):
             yield from _image_link(token)
-        else:
+            continue
+        if token.type == "link_close" and link:
+            token.tag = link[0].tag
             yield token
+            yield from _path_beside(link)
+            link = []
+            continue
+        yield token
 
 
 def _dress_link(token: Token) -> None:
@@ -143,7 +150,15 @@ def _dress_link(token: Token) -> None:
         token.attrSet("target", "_blank")
         return
     token.tag = "span"
-    token.attrs = {"class": "path", "title": href[:300]}
+    token.attrs = {"class": "path", "title": unquote(href)[:300]}
+
+
+def _path_beside(link: list[Token]) -> Iterator[Token]:
+    """The path of a link that is only its words, where the words do not say it."""
+    path = str(link[0].attrGet("title") or "") if link[0].tag == "span" else ""
+    if path and path != "".join(token.content for token in link[1:]):
+        yield Token("text", "", 0, content=" ")
+        yield Token("code_inline", "code", 0, content=path)
 
 
 def _image_link(image: Token) -> Iterator[Token]:
@@ -169,8 +184,18 @@ def _parser() -> MarkdownIt:
     return parser
 
 
+def _block_parser() -> MarkdownIt:
+    """Reads where blocks begin and end, and nothing within them."""
+    parser = _parser()
+    parser.core.ruler.enableOnly(["normalize", "block"])
+    return parser
+
+
 PARSER = _parser()
 """The one parser: it keeps nothing between texts."""
+
+BLOCKS = _block_parser()
+"""The same, for who asks for blocks alone."""
 
 
 # -- the second fence -----------------------------------------------------------------------------

@@ -15,16 +15,16 @@ from dataclasses import dataclass
 from markdown_it.token import Token
 from markupsafe import escape
 
-from enso.server.markdown import PARSER, clean
+from enso.server.markdown import BLOCKS, PARSER, clean, is_too_much
 
 SMALL = 4_000
 """Characters up to which an open block is rendered at every update."""
 
-LARGE = 64_000
-"""Characters from which an open block is no longer rendered, only read for its end."""
+LARGE = 32_000
+"""Characters from which an open block is not rendered, and read at a sign of its end alone."""
 
 GROWTH = 1.5
-"""How much an open block must have grown before it is read again without a sign of its end."""
+"""How much an open block must have grown to be read again without a sign of its end."""
 
 _FENCE_END = re.compile(r" {0,3}(`{3,}|~{3,})[ \t]*\Z")
 _MAY_END_FENCE = re.compile(r" {0,3}(?:`+|~+)?[ \t]*\Z")
@@ -69,6 +69,8 @@ class StreamingMarkdown:
         self._read_size = 0
         self._line = ""  # the head of the last, incomplete line
         self._after_blank = False
+        self._trusts_ends = True  # until an end that was seen turned out to be none
+        self._too_much = False
         self._open = _Open()
         self.work = 0
 
@@ -96,8 +98,9 @@ class StreamingMarkdown:
             return StreamUpdate()
         self._region.append(fresh)
         self._size += len(fresh)
-        ends = self._sees_end(fresh)
-        if not self._open.appends or ends or self._size >= self._read_size * GROWTH:
+        grown = self._read_size * GROWTH <= self._size <= LARGE
+        ends = self._sees_end(fresh) and self._trusts_ends
+        if not self._too_much and (not self._open.appends or ends or grown):
             return self._read()
         return StreamUpdate(((f"c-{self._ids}", "beforeend", str(escape(fresh))),))
 
@@ -152,9 +155,11 @@ class StreamingMarkdown:
     def _read(self) -> StreamUpdate:
         """Read the open text: take off the blocks that are finished, and draw what is open anew."""
         text = self._region_text()
-        end, count, last = self._boundary(text)
+        self._too_much = is_too_much(text)
+        end, count, last = (0, 0, None) if self._too_much else self._boundary(text)
+        self._trusts_ends = end > 0 or len(text) <= SMALL
         pieces: list[tuple[str, str, str]] = []
-        if count:
+        if end:
             html = self._render(text[:end], self._env)
             self._finished.append(html)
             pieces.append((f"o-{self._ids}", "beforebegin", html))
@@ -175,7 +180,7 @@ class StreamingMarkdown:
         self.work += len(whole)
         blocks = [
             token
-            for token in PARSER.parse(whole, {"references": dict(self._references())})
+            for token in BLOCKS.parse(whole)
             if token.level == 0 and token.nesting >= 0 and token.map
         ]
         if not blocks:
@@ -183,8 +188,6 @@ class StreamingMarkdown:
         last = blocks[-1]
         if _is_closed_fence(last, whole):
             return _offset(whole, _map(last)[1]), len(blocks), None
-        if len(blocks) == 1:
-            return 0, 0, last
         return _offset(whole, _map(last)[0]), len(blocks) - 1, last
 
     def _references(self) -> dict[str, object]:
@@ -198,7 +201,7 @@ class StreamingMarkdown:
             return _Open(head, start, "</code></pre>", last.markup, appends=True)
         if len(text) <= SMALL:
             return _Open(self._render(text, {"references": dict(self._references())}))
-        if len(text) <= LARGE:
+        if len(text) <= LARGE and not self._too_much:
             head = self._render(text, {"references": dict(self._references())})
             return self._growing(head, len(text))
         return self._growing("", 0)

@@ -1,0 +1,1 @@
+"""Scenes to look at, and the script that photographs them."""

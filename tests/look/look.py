@@ -18,9 +18,9 @@ from playwright.sync_api import Page, sync_playwright
 
 from enso.server.render import Renderer
 from enso.server.resources import static_dir
+from enso.server.security import CONTENT_SECURITY_POLICY
 from tests.look.scenes import scenes
 
-POLICY = "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data: blob:; connect-src 'self'"
 WIDTHS = {"wide": (1280, 900), "phone": (390, 844)}
 
 
@@ -36,7 +36,7 @@ def served(pages: dict[str, str]) -> Iterator[str]:
                 return
             self.send_response(200)
             self.send_header("Content-Type", "text/html; charset=utf-8")
-            self.send_header("Content-Security-Policy", POLICY)
+            self.send_header("Content-Security-Policy", CONTENT_SECURITY_POLICY)
             self.end_headers()
             self.wfile.write(pages[name].encode())
 
@@ -44,9 +44,7 @@ def served(pages: dict[str, str]) -> Iterator[str]:
             pass
 
     root = str(static_dir().parent)
-    server = ThreadingHTTPServer(
-        ("127.0.0.1", 0), lambda *given: Handler(*given, directory=root)
-    )
+    server = ThreadingHTTPServer(("127.0.0.1", 0), lambda *given: Handler(*given, directory=root))
     threading.Thread(target=server.serve_forever, daemon=True).start()
     try:
         yield f"http://127.0.0.1:{server.server_port}"

@@ -16,14 +16,16 @@ from enso.server.views import Composer, PageView, PaneView, RailGroup, RailRow, 
 NOON = 1_764_504_000_000  # 30 November 2025, 12:00 UTC
 
 
-def user(id: str, text: str, *more: transcript.Part, at: int = NOON) -> transcript.TranscriptMessage:  # noqa: A002
+def user(
+    entry_id: str, text: str, *more: transcript.Part, at: int = NOON
+) -> transcript.TranscriptMessage:
     """A prompt."""
     return transcript.TranscriptMessage(
-        id=id, role="user", parts=(transcript.TextPart(text), *more), created_at=at
+        id=entry_id, role="user", parts=(transcript.TextPart(text), *more), created_at=at
     )
 
 
-def agent(id: str, *parts: transcript.Part, **fields: Any) -> transcript.TranscriptMessage:  # noqa: A002
+def agent(entry_id: str, *parts: transcript.Part, **fields: Any) -> transcript.TranscriptMessage:
     """A reply; with tool calls unless it says otherwise."""
     calls = any(isinstance(part, transcript.ToolCallPart) for part in parts)
     given: dict[str, Any] = {
@@ -34,13 +36,13 @@ def agent(id: str, *parts: transcript.Part, **fields: Any) -> transcript.Transcr
         "usage": transcript.Usage(input=18_400, output=612, cost=0.04),
     }
     return transcript.TranscriptMessage(
-        id=id, role="assistant", parts=parts, **{**given, **fields}
+        id=entry_id, role="assistant", parts=parts, **{**given, **fields}
     )
 
 
-def call(id: str, name: str, **arguments: Any) -> transcript.ToolCallPart:  # noqa: A002
+def call(call_id: str, name: str, **arguments: Any) -> transcript.ToolCallPart:
     """A tool call."""
-    return transcript.ToolCallPart(id, name, arguments)
+    return transcript.ToolCallPart(call_id, name, arguments)
 
 
 def result(
@@ -56,7 +58,7 @@ def result(
     )
 
 
-def refused(id: str, **fields: Any) -> transcript.TranscriptMessage:  # noqa: A002
+def refused(entry_id: str, **fields: Any) -> transcript.TranscriptMessage:
     """A refused attempt."""
     given: dict[str, Any] = {
         "provider": "OpenAI",
@@ -68,21 +70,25 @@ def refused(id: str, **fields: Any) -> transcript.TranscriptMessage:  # noqa: A0
         ),
     }
     refusal = transcript.Refusal(**{**given, **fields})
-    return agent(id, stop_reason="error", refusal=refusal, usage=None)
+    return agent(entry_id, stop_reason="error", refusal=refusal, usage=None)
 
 
 def png(width: int, height: int) -> transcript.ImagePart:
     """An image of a plain gradient."""
-    rows = b"".join(
-        b"\0" + b"".join(bytes((200, 90 + y * 120 // height, x * 200 // width)) for x in range(width))
-        for y in range(height)
-    )
+
+    def line(y: int) -> bytes:
+        return b"\0" + bytes(n for x in range(width) for n in (200, 90 + y % 120, x * 200 // width))
 
     def chunk(kind: bytes, data: bytes) -> bytes:
-        return struct.pack(">I", len(data)) + kind + data + struct.pack(">I", zlib.crc32(kind + data))
+        sum_of_both = struct.pack(">I", zlib.crc32(kind + data))
+        return struct.pack(">I", len(data)) + kind + data + sum_of_both
 
     header = struct.pack(">IIBBBBB", width, height, 8, 2, 0, 0, 0)
-    body = chunk(b"IHDR", header) + chunk(b"IDAT", zlib.compress(rows)) + chunk(b"IEND", b"")
+    body = (
+        chunk(b"IHDR", header)
+        + chunk(b"IDAT", zlib.compress(b"".join(line(y) for y in range(height))))
+        + chunk(b"IEND", b"")
+    )
     data = base64.b64encode(b"\x89PNG\r\n\x1a\n" + body).decode()
     return transcript.ImagePart("image/png", data)
 
@@ -122,8 +128,7 @@ WORK: Sequence[transcript.TranscriptEntry] = (
     result("c3", "Successfully replaced 1 block(s).", details={"diff": DIFF}),
     result(
         "c4",
-        "F.......\nE   assert Decimal('17.99') == Decimal('17.98')\n\n\n"
-        "Command exited with code 1",
+        "F.......\nE   assert Decimal('17.99') == Decimal('17.98')\n\n\nCommand exited with code 1",
         is_error=True,
         duration_ms=12_300,
     ),
@@ -201,14 +206,21 @@ HARD: Sequence[transcript.TranscriptEntry] = (
             + " | ".join(f"value {n}" for n in range(14))
             + " |\n\n> A quote that says\n> > that another said\n\n# A heading\n\n## Another\n\n"
             "<script>alert('shown as text')</script> ![far](https://example.org/x.png)\n\n"
-            "- a\n  - b\n    - c\n\n---\n\n👩‍👩‍👧‍👦 é ẑ 漢字とかな混じりの文章は、ここで折り返されます。"
+            "- a\n  - b\n    - c\n\n---\n\n"
+            "👩‍👩‍👧‍👦 é ẑ 漢字とかな混じりの文章は、ここで折り返されます。"
         ),
         stop_reason="length",
     ),
-    user("u2", "Here is the log, tell me what fails first:\n" + "2026-01-01 12:00 GET /orders 200\n" * 200),
+    user(
+        "u2",
+        "Here is the log, tell me what fails first:\n" + "2026-01-01 12:00 GET /orders 200\n" * 200,
+    ),
     agent("a2", stop_reason="stop", usage=None),
     transcript.TranscriptMarker(
-        id="k1", kind="shell", title="Ran: git status --short --branch " + "and more " * 30, text="## main\n M a.py"
+        id="k1",
+        kind="shell",
+        title="Ran: git status --short --branch " + "and more " * 30,
+        text="## main\n M a.py",
     ),
     user("u3", "Stop me.", transcript.ImagePart("image/svg+xml", "AAAA")),
     agent("a3", transcript.TextPart("I was about to say that"), stop_reason="aborted"),
@@ -301,14 +313,17 @@ MORE_ROWS = (
 )
 
 
+def group(key: str, name: str, rows: Sequence[RailRow]) -> RailGroup:
+    """The rows of one project."""
+    return RailGroup(project_id=key, name=name, detail=f"/home/dev/{name}", key=key, rows=rows)
+
+
 def rail(**fields: Any) -> RailView:
     """A rail of two projects."""
     given: dict[str, Any] = {
         "groups": (
-            RailGroup(project_id="a", name="shop-api", detail="/home/dev/shop-api", key="a", rows=ROWS),
-            RailGroup(
-                project_id="b", name="shop-web", detail="/home/dev/shop-web", key="b", rows=MORE_ROWS
-            ),
+            group("a", "shop-api", ROWS),
+            group("b", "shop-web", MORE_ROWS),
         ),
         "total": 240,
         "shown": 50,
