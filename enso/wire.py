@@ -27,6 +27,15 @@ class Shape(BaseModel):
 # -- messages -----------------------------------------------------------------------------------
 
 
+def _is_none(value: object) -> bool:
+    return value is None
+
+
+def left_out() -> Any:
+    """The default of a field that is not sent when there is nothing to say."""
+    return Field(default=None, exclude_if=_is_none)
+
+
 class TextPart(Shape):
     """Text of a message; markdown when the agent wrote it."""
 
@@ -54,7 +63,7 @@ class ToolResult(Shape):
 
     content: list[TextPart | ImagePart]
     is_error: bool
-    details: Any = None
+    details: Any = left_out()
 
 
 class ToolCallPart(Shape):
@@ -65,8 +74,8 @@ class ToolCallPart(Shape):
     name: str
     arguments: Any
     state: Literal["streaming", "running", "done", "failed", "interrupted"]
-    result: ToolResult | None = None
-    duration_ms: int | None = None
+    result: ToolResult | None = left_out()
+    duration_ms: int | None = left_out()
 
 
 MessagePart = Annotated[
@@ -105,17 +114,19 @@ class Message(Shape):
 
     id: str
     role: Literal["user", "assistant", "marker"]
-    created_at: str | None = None
+    created_at: str | None = left_out()
     parts: list[MessagePart]
-    model: str | None = None
-    provider: str | None = None
-    usage: Usage | None = None
-    stop_reason: Literal["stop", "length", "tool-use", "error", "aborted", "other"] | None = None
-    refusal: Refusal | None = None
-    title: str | None = None
-    marker: Literal["compaction", "branch-summary", "shell", "custom"] | None = None
+    model: str | None = left_out()
+    provider: str | None = left_out()
+    usage: Usage | None = left_out()
+    stop_reason: Literal["stop", "length", "tool-use", "error", "aborted", "other"] | None = (
+        left_out()
+    )
+    refusal: Refusal | None = left_out()
+    title: str | None = left_out()
+    marker: Literal["compaction", "branch-summary", "shell", "custom"] | None = left_out()
     streaming: bool = False
-    duration_ms: int | None = None
+    duration_ms: int | None = left_out()
 
 
 InterruptedTail = Literal[
@@ -135,7 +146,7 @@ class PermissionMode(Shape):
     """The mode a thread is in, and those it can be put in."""
 
     mode: str
-    agent: str | None = None
+    agent: str | None = left_out()
     modes: list[PermissionModeChoice]
 
 
@@ -146,7 +157,7 @@ class History(Shape):
     project_id: str
     messages: list[Message]
     permission_mode: PermissionMode
-    interrupted: InterruptedTail | None = None
+    interrupted: InterruptedTail | None = left_out()
 
 
 # -- threads ------------------------------------------------------------------------------------
@@ -157,8 +168,8 @@ class StoredThread(Shape):
 
     thread_id: str
     project_id: str
-    title: str | None = None
-    name: str | None = None
+    title: str | None = left_out()
+    name: str | None = left_out()
     last_activity_at: str
     message_count: int
     busy: bool
@@ -192,8 +203,8 @@ class InspectedEntry(Shape):
 
     id: str
     kind: str
-    created_at: str | None = None
-    text: str | None = None
+    created_at: str | None = left_out()
+    text: str | None = left_out()
 
 
 class ThreadInspection(Shape):
@@ -265,7 +276,7 @@ class Status(Shape):
     busy: bool
     generation: int
     word: Literal["cold", "held", "busy", "needs you", "refused", "interrupted"]
-    refusal: Refusal | None = None
+    refusal: Refusal | None = left_out()
 
 
 class Dialog(Shape):
@@ -274,7 +285,7 @@ class Dialog(Shape):
     id: str
     kind: Literal["permission", "select", "confirm", "input", "editor"]
     title: str
-    message: str | None = None
+    message: str | None = left_out()
 
 
 class QueuedPrompt(Shape):
@@ -293,7 +304,7 @@ class SnapshotFrame(Shape):
     project_id: str
     messages: list[Message]
     permission_mode: PermissionMode
-    interrupted: InterruptedTail | None = None
+    interrupted: InterruptedTail | None = left_out()
     status: Status
     usage: Usage
     context: Context | None = None

@@ -93,7 +93,7 @@ class Presenter:
     def rail(self, urls: Urls, wanted: RailRequest) -> RailView:
         """The newest threads that fit the query, under their projects."""
         threads = self._rail.threads(wanted.query)
-        shown = threads[: wanted.shown]
+        shown = _with_current(threads, wanted)
         more = urls.rail(query=wanted.query, shown=wanted.shown + MORE_ROWS, current=wanted.current)
         return RailView(
             groups=self._groups(urls, shown, wanted.current),
@@ -101,7 +101,7 @@ class Presenter:
             shown=wanted.shown,
             query=wanted.query,
             current_thread_id=wanted.current,
-            more_href=more if len(threads) > len(shown) else None,
+            more_href=more if len(threads) > wanted.shown else None,
             refresh_href=urls.rail(),
             new_thread_href=urls.fresh(),
             waiting=0,
@@ -238,6 +238,16 @@ class Presenter:
             sentence=sentence,
             rail=rail,
         )
+
+
+def _with_current(
+    threads: list[contract.StoredThread], wanted: RailRequest
+) -> list[contract.StoredThread]:
+    """The newest threads, and behind them the open one when it is older than those."""
+    shown = threads[: wanted.shown]
+    if wanted.current and all(thread.id != wanted.current for thread in shown):
+        shown += [one for one in threads[wanted.shown :] if one.id == wanted.current]
+    return shown
 
 
 def _damage(skipped_lines: int) -> str:

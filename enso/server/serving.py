@@ -56,7 +56,9 @@ class Serving(BaseApplication):
     """Runs one ``EnsoServer`` under gunicorn until it is told to end."""
 
     def __init__(self, bound: socket.socket, build: Callable[[], EnsoServer]) -> None:
-        self._bound = bound
+        self._url = address(bound)
+        # gunicorn takes the descriptor over; what the socket says of itself is asked before.
+        self._descriptor = bound.detach()
         self._build = build
         self._server: EnsoServer | None = None
         super().__init__()
@@ -64,7 +66,7 @@ class Serving(BaseApplication):
     def load_config(self) -> None:
         """What gunicorn is told."""
         settings: dict[str, Any] = {
-            "bind": f"fd://{self._bound.fileno()}",
+            "bind": f"fd://{self._descriptor}",
             "workers": 1,
             "worker_class": "gthread",
             "threads": MAX_FOLLOWS + RESERVED_WORKERS,
@@ -91,7 +93,7 @@ class Serving(BaseApplication):
         self._drain_first(signal.SIGTERM)
         self._drain_first(signal.SIGINT)
         self._drain_first(signal.SIGQUIT)
-        print(f"Enso is at {address(self._bound)}", flush=True)  # noqa: T201
+        print(f"Enso is at {self._url}", flush=True)  # noqa: T201
 
     def _drain_first(self, number: signal.Signals) -> None:
         """Close the follows before gunicorn's own handler waits for their workers."""
