@@ -14,9 +14,10 @@ from enso.host import contract
 from enso.projects import Projects
 from enso.server import api, commands, pages, resources, socket
 from enso.server.errors import answer_errors
+from enso.server.gather import Gatherer
 from enso.server.presenter import Presenter, RailRequest
 from enso.server.press import Press
-from enso.server.rail import Rail, RailNews
+from enso.server.rail import Rail
 from enso.server.reading import Reader
 from enso.server.registry import ThreadRegistry
 from enso.server.render import Renderer
@@ -32,6 +33,10 @@ MAX_FOLLOWS = 600
 RESERVED_WORKERS = 40
 """Workers kept for plain requests, whatever the number of follows."""
 HEARTBEAT_SECONDS = 20.0
+RAIL_SECONDS = 0.25
+"""How long changes of the rail are gathered into one frame."""
+LOG_SECONDS = 0.05
+"""How long changes of logs are gathered before they are looked at."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -57,13 +62,14 @@ class EnsoServer:
         limits = limits or Limits()
         renderer = Renderer(static_url=static_urls(resources.static_dir()))
         press = Press(renderer)
-        self._news = RailNews()
+        self._news = Gatherer(name="enso-rail", interval=RAIL_SECONDS, tell=self._tell_rail)
+        self._logs = Gatherer(name="enso-logs", interval=LOG_SECONDS, tell=self._logs_changed)
         self._host = host
         self.registry = ThreadRegistry(
             host=host,
             idle_seconds=limits.idle_seconds,
             publish=press.publish,
-            rail_changed=self._news.changed,
+            rail_changed=self._news.report,
         )
         rail = Rail(host=host, registry=self.registry, projects=projects)
         self.services = Services(
@@ -78,13 +84,14 @@ class EnsoServer:
             sockets=threading.BoundedSemaphore(limits.follows),
             heartbeat_seconds=limits.heartbeat_seconds,
         )
-        self._news.start(self._tell_rail)
-        self._unwatch = host.on_change(self._logs_changed)
+        self._news.start()
+        self._logs.start()
+        self._unwatch = host.on_change(self._logs.report)
         self.app = _flask(self.services, doors)
 
     def _logs_changed(self, thread_ids: frozenset[str]) -> None:
         self.registry.log_changed(thread_ids)
-        self._news.changed(thread_ids)
+        self._news.report(thread_ids)
 
     def _tell_rail(self, thread_ids: frozenset[str]) -> None:
         follows = self.registry.every_follow()
@@ -101,6 +108,7 @@ class EnsoServer:
     def close(self) -> None:
         """End everything that runs, the host too."""
         self._unwatch()
+        self._logs.close()
         self._news.close()
         self.registry.close()
         self._host.close()

@@ -1,14 +1,11 @@
-"""The rail: the host's listing with this server's marks, and the news of it.
+"""The rail: the host's listing with this server's marks.
 
-Rows are the listing, newest first; busy is a run in flight on this server. Every follow is told
-when rows change, a few times a second at most.
+Rows are the listing, newest first; busy is a run in flight on this server.
 """
 
 from __future__ import annotations
 
-import logging
-import threading
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 
 from enso import wire
 from enso.host import contract
@@ -16,20 +13,11 @@ from enso.projects import Projects
 from enso.server.messages import mended
 from enso.server.registry import ThreadRegistry
 
-log = logging.getLogger(__name__)
-
-NEWS_INTERVAL = 0.25
-"""Seconds in which changes of the rail are gathered into one frame."""
-
 
 def matches(thread: contract.StoredThread, words: Sequence[str], project_name: str) -> bool:
     """Whether every word stands in the thread's title, its name or its project's name."""
     text = f"{thread.name or ''}\n{thread.first_message}\n{project_name}".casefold()
     return all(word in text for word in words)
-
-
-Tell = Callable[[frozenset[str]], None]
-"""Told the ids of threads whose rows may have changed."""
 
 
 class Rail:
@@ -81,46 +69,3 @@ class Rail:
             else:
                 rows.append(self.row(thread))
         return wire.RailFrame(threads=rows, gone=gone)
-
-
-class RailNews:
-    """Gathers which rows changed and tells every follow, on one worker."""
-
-    def __init__(self, *, interval: float = NEWS_INTERVAL) -> None:
-        self._interval = interval
-        self._changed: set[str] = set()
-        self._wake = threading.Condition()
-        self._closed = False
-        self._worker: threading.Thread | None = None
-
-    def changed(self, thread_ids: frozenset[str]) -> None:
-        """Some rows may have changed; never waits."""
-        with self._wake:
-            self._changed |= thread_ids
-            self._wake.notify()
-
-    def start(self, tell: Tell) -> None:
-        """Begin to tell."""
-        self._worker = threading.Thread(
-            target=self._run, args=(tell,), name="enso-rail", daemon=True
-        )
-        self._worker.start()
-
-    def close(self) -> None:
-        """Tell nothing more."""
-        with self._wake:
-            self._closed = True
-            self._wake.notify()
-
-    def _run(self, tell: Tell) -> None:
-        while True:
-            with self._wake:
-                self._wake.wait_for(lambda: self._changed or self._closed)
-                # What comes right behind goes into the same frame.
-                if self._wake.wait_for(lambda: self._closed, self._interval):
-                    return
-                changed, self._changed = frozenset(self._changed), set()
-            try:
-                tell(changed)
-            except Exception:
-                log.exception("the rail's news could not be told")

@@ -350,8 +350,12 @@ class ThreadRegistry:
     @staticmethod
     def _close(slot: Slot) -> None:
         live, slot.live = slot.live, None
-        if live is not None:
-            live.hosted.close()
+        if live is None:
+            return
+        live.hosted.close()
+        if live.pump is not None:
+            # A closed runtime says nothing more, not even that its run is over.
+            live.pump.offer(contract.RunSettled("aborted"))
 
     # -- the end --------------------------------------------------------------------------------
 
