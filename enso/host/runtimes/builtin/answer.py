@@ -139,14 +139,16 @@ class Answer:
     # -- telling ----------------------------------------------------------------------------------
 
     def _tell_event(self, event: Any) -> None:
-        """One event of the library's stream as events of ours."""
+        """One event of the library's stream as events of ours; its notes to itself are let by."""
+        if not isinstance(event, PartStartEvent | PartDeltaEvent | PartEndEvent):
+            return
         if self._message_id is None:
             self._message_id = self._begin()
         if isinstance(event, PartStartEvent):
             self._tell_start(event.index, event.part)
         elif isinstance(event, PartDeltaEvent):
             self._tell_delta(event.index, event.delta)
-        elif isinstance(event, PartEndEvent) and isinstance(event.part, ToolCallPart):
+        elif isinstance(event.part, ToolCallPart):
             self._tell_replaced(event.index, event.part)
 
     def _tell_start(self, index: int, part: ModelResponsePart) -> None:

@@ -1,22 +1,20 @@
-"""What of a branch a model is told: the stored entries as messages of the format, in order.
+"""What one model is told of a branch: the session's context, as messages of four roles.
 
-Owns the format's rules (source: pi 1.6.0, ``buildSessionContext``, ``convertToLlm`` and
-``transformMessages``): the newest compaction stands for what it summarised, a ``context_edit``
-takes an entry out or replaces its content, refused and aborted attempts are left out, a tool call
-without a result gets one, and thinking goes back only to the model that thought it. Lenient with
-whatever JSON is stored. Knows nothing of the library that sends it.
+Owns how what is no message becomes one, and what does not go out (source: pi 1.6.0,
+``convertToLlm`` and ``transformMessages``): refused and aborted attempts are left out, a tool call
+without a result gets one, thinking goes back only to the model that thought it, and images only to
+one that sees. Knows nothing of the library that sends it.
 """
 
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from typing import Any, Final, cast
 
 from enso.host.decode import text_of
 from enso.host.runtimes.builtin.model import Model
-
-Stored = Mapping[str, Any]
+from enso.host.runtimes.builtin.session_context import Stored, blocks_of, session_context
 
 _SUMMARY_BEFORE: Final = (
     "The conversation history before this point was compacted into the following summary:\n\n"
@@ -30,7 +28,6 @@ _BRANCH_AFTER: Final = "</summary>"
 _NO_IMAGES: Final = "(image omitted: model does not support images)"
 _NO_TOOL_IMAGES: Final = "(tool image omitted: model does not support images)"
 _NO_RESULT: Final = "No result provided"
-_EDITABLE: Final = frozenset({"user", "assistant", "toolResult", "custom"})
 _REPLAYED: Final = frozenset({"user", "assistant", "toolResult"})
 
 
@@ -40,92 +37,11 @@ def context_messages(branch: Sequence[Stored], model: Model) -> list[Stored]:
     Roles are ``system``, ``user``, ``assistant`` and ``toolResult``; ``content`` of the last three
     is a list of blocks.
     """
-    projected = [message for entry in _projected(branch) for message in entry]
-    told = [message for stored in projected for message in _told(stored)]
+    told = [message for stored in session_context(branch) for message in _told(stored)]
     system = _system_text(message for message in told if message.get("role") == "system")
     head: list[Stored] = [{"role": "system", "content": system}] if system else []
     spoken = [message for message in told if message.get("role") in _REPLAYED]
     return head + _with_results(_adapted(spoken, model))
-
-
-def has_system_message(branch: Iterable[Stored]) -> bool:
-    """Whether the branch holds a system message already."""
-    return any(message_of(entry).get("role") == "system" for entry in branch)
-
-
-def message_of(entry: Stored) -> Stored:
-    """The message of a ``message`` entry; empty for any other."""
-    message = entry.get("message") if entry.get("type") == "message" else None
-    return cast("Stored", message) if isinstance(message, dict) else {}
-
-
-def blocks_of(content: Any) -> list[Stored]:
-    """A stored content as blocks: a string is one text block, anything else odd is nothing."""
-    if isinstance(content, str):
-        return [{"type": "text", "text": content}]
-    if not isinstance(content, list):
-        return []
-    blocks = cast("list[Any]", content)
-    return [cast("Stored", block) for block in blocks if isinstance(block, dict)]
-
-
-# -- which entries, and what they say -------------------------------------------------------------
-
-
-def _projected(branch: Sequence[Stored]) -> list[list[Stored]]:
-    """The messages of each entry that is in the context, edits applied."""
-    entries = _since_compaction(branch)
-    edits = {
-        entry.get("targetId"): entry for entry in entries if entry.get("type") == "context_edit"
-    }
-    return [
-        []
-        if entry.get("type") == "compaction" and index > 0
-        else _edited(_messages_of(entry), edits.get(entry.get("id")))
-        for index, entry in enumerate(entries)
-    ]
-
-
-def _since_compaction(branch: Sequence[Stored]) -> list[Stored]:
-    """The newest compaction, what it kept, and what came after; all of it when there is none."""
-    places = [i for i, entry in enumerate(branch) if entry.get("type") == "compaction"]
-    if not places:
-        return list(branch)
-    compaction = branch[places[-1]]
-    before, after = branch[: places[-1]], branch[places[-1] + 1 :]
-    first_kept = compaction.get("firstKeptEntryId")
-    start = next((i for i, entry in enumerate(before) if entry.get("id") == first_kept), None)
-    kept = before[len(before) if start is None else start :]
-    spoken = [entry for entry in kept if message_of(entry).get("role") != "system"]
-    return [compaction, *spoken, *after]
-
-
-def _messages_of(entry: Stored) -> list[Stored]:
-    kind = entry.get("type")
-    if kind == "message":
-        return [message] if (message := message_of(entry)) else []
-    if kind == "custom_message":
-        return [{"role": "custom", "content": entry.get("content")}]
-    if kind == "branch_summary" and entry.get("summary"):
-        return [{"role": "branchSummary", "summary": entry["summary"]}]
-    if kind == "compaction":
-        summary: Stored = {"role": "compactionSummary", "summary": entry.get("summary")}
-        system = entry.get("systemMessage")
-        return [cast("Stored", system), summary] if isinstance(system, dict) else [summary]
-    return []
-
-
-def _edited(messages: list[Stored], edit: Stored | None) -> list[Stored]:
-    if edit is None:
-        return messages
-    replacement = edit.get("replacement")
-    if not isinstance(replacement, dict):
-        return []
-    content = cast("Stored", replacement).get("content")
-    return [
-        {**message, "content": content} if message.get("role") in _EDITABLE else message
-        for message in messages
-    ]
 
 
 def _told(message: Stored) -> list[Stored]:
@@ -179,9 +95,6 @@ def _system_text(messages: Iterable[Stored]) -> str:
         for name, text in cast("Stored", stored if isinstance(stored, dict) else {}).items():
             sections.pop(name, None) if text is None else sections.update({name: text_of(text)})
     return "\n\n".join(part for part in (*texts, *sections.values()) if part)
-
-
-# -- adapted to the model -------------------------------------------------------------------------
 
 
 def _adapted(messages: Iterable[Stored], model: Model) -> list[Stored]:

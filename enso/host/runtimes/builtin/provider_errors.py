@@ -37,12 +37,10 @@ def is_refusal(error: Exception) -> bool:
 def error_text(error: BaseException, api: Api, *, streaming: bool) -> str:
     """The text to store for a failed request; ``streaming``: the answer had begun."""
     chain = list(_chain(error))
-    for link in chain:
-        if isinstance(link, AnswerFailed):
-            return str(link)
-        text = _answered(link, api)
-        if text is not None:
-            return text
+    for tell in (_of_our_own, _answered, _told_in_stream):
+        for link in chain:
+            if (text := tell(link, api)) is not None:
+                return text
     for link in chain:
         if isinstance(link, httpx2.TransportError):
             return _not_answered(link, chain, streaming=streaming)
@@ -67,22 +65,40 @@ def _chain(error: BaseException) -> Iterator[BaseException]:
 # -- the provider answered ------------------------------------------------------------------------
 
 
+def _of_our_own(error: BaseException, _api: Api) -> str | None:
+    return str(error) if isinstance(error, AnswerFailed) else None
+
+
 def _answered(error: BaseException, api: Api) -> str | None:
-    """The text for an SDK's own error; ``None`` when this is none, or has nothing to say."""
+    """The text for an SDK's error that has the response; ``None`` when this is none."""
     response: Any = getattr(error, "response", None)
     if api == "google-generative-ai":
         details: Any = getattr(error, "details", None)
         code: Any = getattr(error, "code", None)
         return _google(details, code) if details and isinstance(code, int) else None
     status: Any = getattr(error, "status_code", None)
-    if isinstance(response, httpx2.Response) and isinstance(status, int):
-        if status >= 400:
-            return _refused(status, _body_text(response), api)
-        return _dump(getattr(error, "body", None)) or str(error)
+    if not isinstance(response, httpx2.Response) or not isinstance(status, int):
+        return None
+    if status >= 400:
+        return _refused(status, _body_text(response), api)
+    return _dump(getattr(error, "body", None)) or str(error)
+
+
+def _told_in_stream(error: BaseException, api: Api) -> str | None:
+    """The text for an error that came inside a stream: there is a body, and no response."""
     body: Any = getattr(error, "body", None)
-    if isinstance(body, dict) and type(error).__module__.startswith("openai"):
-        return _in_stream(cast("dict[str, Any]", body), str(getattr(error, "message", "")))
-    return None
+    if not isinstance(body, dict):
+        return None
+    stored = cast("dict[str, Any]", body)
+    text, code = str(stored.get("message") or getattr(error, "message", "")), stored.get("code")
+    if api == "openai-responses":
+        return f"{code}: {text}" if code else text
+    metadata = stored.get("metadata")
+    raw = cast("dict[str, Any]", metadata).get("raw") if isinstance(metadata, dict) else None
+    if raw and str(raw) not in text:
+        text = f"{text}\n{raw}"
+    # A gateway says the status that its upstream answered here: pi drops it, a person wants it.
+    return f"{code} {text}" if isinstance(code, int) and 400 <= code <= 599 else text
 
 
 def _body_text(response: httpx2.Response) -> str:
@@ -110,19 +126,9 @@ def _google(details: Any, code: int) -> str:
     if "error" in stored:
         return _dump(stored)
     text = stored.get("message")
-    if not text:
-        return f"{code} status code (no body)"
-    if not isinstance(text, str) or _parse(text) is None:
-        return f"{code} {str(text)[:_LONGEST_BODY]}"
-    return _dump({"error": {"code": code, "message": text, "status": stored.get("status")}})
-
-
-def _in_stream(body: dict[str, Any], message: str) -> str:
-    """An error object inside a stream that had begun with 200."""
-    text = str(body.get("message") or message)
-    metadata = body.get("metadata")
-    raw = cast("dict[str, Any]", metadata).get("raw") if isinstance(metadata, dict) else None
-    return f"{text}\n{raw}" if raw and str(raw) not in text else text
+    if not isinstance(text, str):
+        return f"{code} {_dump(stored)}"
+    return f"{code} {text[:_LONGEST_BODY]}" if text else f"{code} status code (no body)"
 
 
 def _parse(text: str) -> Any:

@@ -31,8 +31,8 @@ from enso.host.contract import (
     ThreadEvent,
 )
 from enso.host.decode import decode_entry
-from enso.host.runtimes.builtin.context import has_system_message
 from enso.host.runtimes.builtin.model import Model
+from enso.host.runtimes.builtin.session_context import has_system_message
 from enso.host.runtimes.builtin.system_prompt import system_sections
 from enso.host.runtimes.builtin.thread_settings import thread_level, thread_model
 from enso.host.session_file import SessionFile
