@@ -12,6 +12,7 @@ import logging
 import socket as sockets
 import struct
 import threading
+from collections.abc import Callable
 from contextlib import suppress
 from datetime import UTC, datetime
 from typing import Any, cast
@@ -31,11 +32,30 @@ MALFORMED = Closed(4404, "This cannot be a thread id.")
 NOT_SERVED = Closed(4403, "This thread's directory is not served.")
 FULL = Closed(1013, "This server has no room for another follow now.")
 SILENT = Closed(1012, "The other side did not answer.")
+GONE = Closed(1000, "The other side is gone.")
 FAULT = Closed(1011, "Enso made a mistake. Its log says more.")
 MAX_INCOMING = 64 * 1024
 SEND_SECONDS = 30
 
-SOCK_SERVER_OPTIONS = {"max_message_size": MAX_INCOMING}
+
+class Pulse(threading.Event):
+    """The event by which simple-websocket tells of what came in; hears it for the writer.
+
+    A writer that waits for frames would else not learn before its next send that the peer closed.
+    """
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.heard: Callable[[], None] | None = None
+
+    def set(self) -> None:
+        """Something came in, or the connection is over."""
+        super().set()
+        if self.heard is not None:
+            self.heard()
+
+
+SOCK_SERVER_OPTIONS: dict[str, Any] = {"max_message_size": MAX_INCOMING, "event_class": Pulse}
 
 
 class WholeFrames:
@@ -78,6 +98,9 @@ class Writer:
 
     def run(self) -> Closed:
         """Write until the follow is over, and tell why; raises when the connection is."""
+        pulse = cast("Pulse", self._socket.event)
+        pulse.heard = self._look_at_peer
+        self._look_at_peer()
         while True:
             text = self._follow.next(self._heartbeat_seconds)
             if isinstance(text, Closed):
@@ -86,6 +109,12 @@ class Writer:
                 self._socket.send(text)
             elif not self._beat():
                 return SILENT
+
+    def _look_at_peer(self) -> None:
+        # Nothing that a peer says is read, so that none can fill our memory.
+        self._socket.input_buffer.clear()
+        if not self._socket.connected:
+            self._follow.close(GONE)
 
     def _beat(self) -> bool:
         """Send a heartbeat and a ping; false when the last ping was not answered."""
