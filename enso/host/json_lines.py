@@ -22,6 +22,7 @@ MAX_DEPTH: Final = 96
 
 _BLANK: Final = " \t\r\n\v\f\xa0\ufeff"  # what JavaScript's trim takes, as far as it is met
 _scanstring = cast("Callable[[str, int, bool], tuple[str, int]]", vars(decoder)["scanstring"])
+_LONGEST_INTEGER: Final = 20  # digits and sign of 64 bits
 _SURROGATE = re.compile("[\ud800-\udfff]")
 _TOKEN = re.compile(
     r"[ \t\n\r]*(?:(?P<mark>[{}\[\],:])|(?P<quote>\")"
@@ -90,9 +91,11 @@ def plain(value: Any, depth: int = MAX_DEPTH) -> Any:
 
 
 def _number(text: str) -> int | float:
-    """A number as JavaScript holds it; exact where it fits 64 bits."""
-    if len(text) < 19 and text.lstrip("-").isdigit():
-        return int(text)
+    """A number as JavaScript holds it, and exact where it fits 64 bits."""
+    if len(text) <= _LONGEST_INTEGER and text.lstrip("-").isdigit():
+        exact = int(text)
+        if -(2**63) <= exact < 2**64:
+            return exact
     return float(text)
 
 
