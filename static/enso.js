@@ -152,9 +152,15 @@
     clearRailError();
     closeSheet();
     markRow()?.scrollIntoView({ block: "nearest" });
-    const fresh = log()?.hasAttribute("data-fresh") && matchMedia("(pointer: fine)").matches;
-    const target = (fresh && find("form[data-composer] textarea")) || find("#pane h1");
-    target?.focus({ preventScroll: true });
+    if (!focusFresh()) find("#pane h1")?.focus({ preventScroll: true });
+  }
+
+  // A new thread waits for its prompt; a phone's keyboard does not jump up unasked.
+  function focusFresh() {
+    if (!log()?.hasAttribute("data-fresh") || !matchMedia("(pointer: fine)").matches) return false;
+    const text = find("form[data-composer] textarea");
+    text?.focus({ preventScroll: true });
+    return Boolean(text);
   }
 
   // -- the composer -----------------------------------------------------------------------------
@@ -179,9 +185,21 @@
     form.elements.promptId.value = newId();
     failed.delete(form);
     say(form, "");
+    settleProject(form);
     store((storage) => storage.removeItem(draftKey()));
     pinned = true;
     toEnd();
+  }
+
+  // With its first prompt a thread belongs to its project: there is nothing to choose any more.
+  function settleProject(form) {
+    const choice = find("[data-project] select", form);
+    if (!choice) return;
+    const name = document.createElement("span");
+    name.textContent = choice.selectedOptions[0]?.text ?? "";
+    find("#pane .meta")?.prepend(name);
+    choice.closest("[data-project]").remove();
+    find("textarea", form).placeholder = "Continue this thread";
   }
 
   document.addEventListener("keydown", (event) => {
@@ -265,7 +283,10 @@
   document.addEventListener("keydown", (event) => {
     if (event.ctrlKey || event.metaKey || event.altKey || event.isComposing) return;
     const typing = event.target.closest?.("input, textarea, select, [contenteditable]");
-    if (event.key === "Escape" && event.target.id === "find-q") event.target.blur();
+    if (event.key === "Escape" && !event.defaultPrevented) {
+      if (event.target.id === "find-q") event.target.blur();
+      else if (find("#pane .status .sign.busy") && !rail()?.matches(":popover-open")) find(".stop button")?.click();
+    }
     if (typing) return;
     if (event.key === "/") {
       event.preventDefault();
@@ -354,6 +375,7 @@
   document.addEventListener("DOMContentLoaded", () => {
     settlePane();
     markRow()?.scrollIntoView({ block: "center" });
+    focusFresh();
     setInterval(() => refreshTimes(document), 30000);
   });
   document.addEventListener("visibilitychange", () => { if (!document.hidden) refreshTimes(document); });

@@ -188,6 +188,7 @@ class Presenter:
             follow_href=urls.follow(reading.thread_id, first=page.first),
             notice=notice or _damage(reading.skipped_lines),
             composer=self._composer(urls, reading, draft, error, project_id),
+            abort_href=urls.abort(reading.thread_id),
         )
 
     def _composer(

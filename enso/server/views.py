@@ -78,7 +78,8 @@ class Composer:
 class PaneView:
     """The open thread. ``messages`` is the last page; ``earlier_href`` asks for the one before.
 
-    ``notice`` is said above everything (a malformed id, lines that were skipped).
+    ``notice`` is said above everything (a malformed id, lines that were skipped). ``abort_href`` is
+    where the run in flight is stopped.
     """
 
     thread_id: str
@@ -98,6 +99,7 @@ class PaneView:
     follow_href: str
     notice: str
     composer: Composer
+    abort_href: str = ""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -73,5 +73,6 @@ def footer(message: wire.Message) -> list[str]:
     if usage is not None and usage.total_tokens:
         read = usage.input + usage.cache_read + usage.cache_write
         told += [f"{tokens(read)} in · {tokens(usage.output)} out", cost(usage)]
-    told.append(duration_words(message.duration_ms))
+    if (message.duration_ms or 0) >= 1000:
+        told.append(duration_words(message.duration_ms))
     return [word for word in told if word]

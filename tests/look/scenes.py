@@ -274,6 +274,7 @@ def pane(
         "follow_href": "/threads/t1/follow",
         "notice": "",
         "composer": composer(),
+        "abort_href": "/threads/t1/abort",
     }
     return PaneView(**{**given, **fields})
 
