@@ -54,10 +54,11 @@ class ServerProcess:
 
     def _listen(self) -> None:
         assert self.process.stdout is not None
-        for line in self.process.stdout:
-            self._lines.append(line)
-            if line.startswith("Enso is at "):
-                self._told.put(line.split()[-1].rstrip("/"))
+        with self.process.stdout as lines:
+            for line in lines:
+                self._lines.append(line)
+                if line.startswith("Enso is at "):
+                    self._told.put(line.split()[-1].rstrip("/"))
         self._told.put(None)
 
     def _wait_for_url(self) -> str:

@@ -115,7 +115,12 @@ class EnsoServer:
 
 
 def _flask(services: Services, doors: Doors) -> Flask:
-    app = Flask("enso", static_folder=str(resources.static_dir()), template_folder=None)
+    app = Flask(
+        "enso",
+        static_folder=str(resources.static_dir()),
+        static_url_path="/static",  # not the folder's name: a wheel has it under another
+        template_folder=None,
+    )
     app.config["MAX_CONTENT_LENGTH"] = MAX_BODY
     app.config["MAX_FORM_MEMORY_SIZE"] = MAX_BODY
     app.config["MAX_FORM_PARTS"] = MAX_FORM_PARTS
