@@ -113,6 +113,7 @@ class FrameDrawer:
                 partial_of(f"interrupted-{aim.key}", "innerMorph", interrupted),
                 partial_of(f"status-{aim.key}", "innerMorph", status),
                 partial_of(f"usage-{aim.key}", "innerMorph", self._macros.usage(frame.usage)),
+                partial_of(f"context-{aim.key}", "innerMorph", self._macros.context(frame.context)),
             )
         )
 
@@ -153,7 +154,9 @@ class FrameDrawer:
         return "".join(partial_of(*piece) for piece in stream.update().pieces)
 
     def _usage(self, frame: wire.UsageFrame, aim: _Aim) -> str:
-        return partial_of(f"usage-{aim.key}", "innerHTML", self._macros.usage(frame.usage))
+        usage = partial_of(f"usage-{aim.key}", "innerHTML", self._macros.usage(frame.usage))
+        context = self._macros.context(frame.context)
+        return usage + partial_of(f"context-{aim.key}", "innerHTML", context)
 
     def _notice(self, frame: wire.NoticeFrame, aim: _Aim) -> str:
         return partial_of(f"notice-{aim.key}", "innerHTML", self._macros.notice(frame.message))

@@ -37,6 +37,11 @@ def _dollars(amount: float) -> str:
     return "under $0.01" if amount < 0.005 else f"${amount:,.2f}"
 
 
+def percent(part: int, whole: int) -> str:
+    """``27 %``, to the nearest."""
+    return f"{round(100 * part / whole)} %"
+
+
 def spend(usage: wire.Usage) -> str:
     """What a thread has used so far, empty when nothing: ``18.4 k tokens · $0.31``."""
     if not usage.total_tokens:
