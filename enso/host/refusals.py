@@ -1,8 +1,8 @@
 """A provider's error text to a refusal: who, which model, of what class, and its own sentence.
 
 Owns the reading of stored ``errorMessage`` texts: the shapes that pi's provider clients write
-(``401: {…}``, ``529 {…}``, ``502 <html>…``, ``Connection error.: …``) and what their words mean.
-Knows nothing of sessions.
+(``401: {…}``, ``529 {…}``, ``502 <html>…``, ``Connection error.: …``) and which sentence in
+them is the provider's own. Knows nothing of sessions.
 """
 
 from __future__ import annotations
@@ -14,13 +14,18 @@ from dataclasses import dataclass
 from typing import Any, Final, cast
 
 from enso.host.json_lines import MalformedLine, clean_text, parse_line
-from enso.transcript import Refusal, RefusalClass
+from enso.host.refusal_classes import classify
+from enso.transcript import Refusal
 
 LONGEST_REASON: Final = 600
 NO_REASON: Final = "no reason given"
 
 _LONGEST_READ: Final = 200_000
-_STATUS = re.compile(r"(?:Error:\s*)?(?:HTTP\s+)?([1-5]\d\d)(?=[:\s]|$):?\s*", re.IGNORECASE)
+_WORDS: Final = 4_000  # as many characters are searched for words that tell the class
+_STATUS = re.compile(
+    r"(?:Error:\s*)?(?:HTTP\s+|[\w .-]{1,60}?\berror \()?([1-5]\d\d)(?:\)?:\s*|\)|(?=\s|$)\s*)",
+    re.IGNORECASE,
+)
 _STATUS_INSIDE = re.compile(
     r"(?:\bstatus(?:[ _-]?code)?\b|\bHTTP\b|\berror code\b)\W{0,4}([45]\d\d)\b", re.IGNORECASE
 )
@@ -30,6 +35,13 @@ _PREFIXES = re.compile(
     r"|(?:event: error\s+)?data:\s*(?=\{))",
     re.IGNORECASE,
 )
+_LIKE_JSON = re.compile(r"\{\s*(?:[\"']|\}|$)|\[\s*[\[{\"]")
+_SENTENCE_IN_JSON = re.compile(
+    r"""(["'])(?:message|msg|detail|error_description|error)\1\s*:\s*"""
+    r"""(?:"((?:[^"\\]|\\.)*)|'((?:[^'\\]|\\.)*))""",
+    re.DOTALL,
+)
+_CUT = re.compile(r"\s*(?:\.\.\.|…)?\s*\[truncated \d+ chars\]\s*$")
 _HTML = re.compile(r"<(?:!doctype|html|head|body|title|center|h1|p|div)\b", re.IGNORECASE)
 _HTML_TITLE = re.compile(r"<(title|h1)\b[^>]*>(.*?)</\1\s*>", re.IGNORECASE | re.DOTALL)
 _HTML_HIDDEN = re.compile(r"<(script|style)\b.*?(?:</\1\s*>|$)", re.IGNORECASE | re.DOTALL)
@@ -47,7 +59,7 @@ def read_refusal(*, provider_name: str, model: str, error_message: str) -> Refus
     return Refusal(
         provider=provider_name,
         model=model,
-        refusal_class=_classify(read),
+        refusal_class=classify(read.status, read.words),
         status=read.status,
         reason=_one_line(read.reason) or NO_REASON,
     )
@@ -65,26 +77,32 @@ class _Error:
 def _read(text: str) -> _Error:
     """Take the text apart: the status in front, then JSON, HTML or plain words."""
     status, rest = _status_in_front(text.strip())
-    rest = _NO_BODY.sub("", rest, count=1)
-    while (stripped := _PREFIXES.sub("", rest, count=1) if _PREFIXES.match(rest) else rest) != rest:
-        rest = stripped
+    if _HTML.match(rest):
+        return _Error(status=status, reason=_html_sentence(rest), words=text[:_WORDS])
     body = _json_in(rest)
     if body is not None:
-        found, sentence = _status_of(body), _sentence_of(body)
+        sentence = _sentence_of(body) or _before_json(rest)
+        status = status if status is not None else _status_of(body)
         codes = " ".join(_codes_of(body))
-        status = status if status is not None else found
         return _Error(status=status, reason=sentence, words=f"{codes} {sentence} {text[:200]}")
     if status is None and (inside := _STATUS_INSIDE.search(rest)):
         status = int(inside.group(1))
-    reason = _html_sentence(rest) if _HTML.search(rest) else rest
-    return _Error(status=status, reason=reason, words=f"{text[:4000]} {reason}")
+    if _LIKE_JSON.search(rest):
+        reason = _sentence_in_fragment(rest) or _before_json(rest)
+    else:
+        reason = _html_sentence(rest) if _HTML.search(rest) else rest
+    return _Error(status=status, reason=reason, words=f"{text[:_WORDS]} {reason}")
 
 
 def _status_in_front(text: str) -> tuple[int | None, str]:
-    match = _STATUS.match(text)
-    if match is None:
-        return None, text
-    return int(match.group(1)), text[match.end() :]
+    """The status that a text begins with, and the text without it and without set phrases."""
+    status: int | None = None
+    while (match := _STATUS.match(text)) and (status in (None, int(match.group(1)))):
+        status, text = int(match.group(1)), text[match.end() :]
+    text = _NO_BODY.sub("", text, count=1)
+    while match := _PREFIXES.match(text):
+        text = text[match.end() :]
+    return status, text
 
 
 # -- JSON bodies ----------------------------------------------------------------------------------
@@ -101,6 +119,29 @@ def _json_in(text: str) -> Any:
     except MalformedLine:
         return None
     return cast("Any", value) if isinstance(value, (dict, list)) and value else None
+
+
+def _before_json(text: str) -> str:
+    """The words before JSON that says nothing."""
+    match = _LIKE_JSON.search(text)
+    return text[: match.start()].rstrip(" :\n\t") if match else text
+
+
+def _sentence_in_fragment(text: str) -> str:
+    """The sentence in JSON that is cut off or otherwise broken, or in another language's like."""
+    found = [match.group(2) or match.group(3) or "" for match in _SENTENCE_IN_JSON.finditer(text)]
+    said = [_unescaped(_CUT.sub("", sentence)) for sentence in found if sentence.strip()]
+    return next((sentence for sentence in said if not _LIKE_JSON.match(sentence.strip())), "")
+
+
+def _unescaped(text: str) -> str:
+    """A piece of a JSON string as text; an escape that was cut off is left out."""
+    whole = re.sub(r"\\(?:u[0-9a-fA-F]{0,3})?$", "", text).replace("\\'", "'")
+    try:
+        value = parse_line(f'"{whole}"'.encode("utf-8", "replace"))
+    except MalformedLine:
+        return whole.replace("\\", "")
+    return value if isinstance(value, str) else whole
 
 
 def _objects(body: Any, depth: int = 8) -> Iterator[Mapping[str, Any]]:
@@ -194,141 +235,3 @@ def _one_line(text: str) -> str:
     """The text on one line, without control characters, cut at ``LONGEST_REASON``."""
     line = " ".join(_CONTROL.sub(" ", clean_text(text)).split())
     return line if len(line) <= LONGEST_REASON else line[: LONGEST_REASON - 1].rstrip() + "…"
-
-
-# -- classes --------------------------------------------------------------------------------------
-
-_Rule = tuple[RefusalClass, re.Pattern[str]]
-
-
-def _rule(refusal_class: RefusalClass, *patterns: str) -> _Rule:
-    return refusal_class, re.compile("|".join(patterns), re.IGNORECASE)
-
-
-_SAID_FIRST: Final[tuple[_Rule, ...]] = (
-    _rule(
-        "context length",
-        r"context[_ -]?(?:length|window)",
-        r"maximum (?:prompt|context|input) length",
-        r"prompt is too long",
-        r"(?:input|prompt|request|messages?)\b.{0,60}\btoo (?:long|many tokens)",
-        r"input token count.{0,40}exceeds",
-        r"(?:exceeds?|over|greater than|longer than)\b.{0,60}\b"
-        r"(?:context|model's maximum|token limit|maximum (?:number of )?(?:input )?tokens)",
-        r"reduce the length of the (?:messages|prompt|input)",
-        r"request_too_large|model_context_window_exceeded|string_above_max_length",
-        r"too many (?:input )?tokens in (?:the )?(?:prompt|request)",
-    ),
-    _rule(
-        "content filter",
-        r"content[_ -]?(?:filter|policy|management|moderation)",
-        r"\b(?:flagged|blocked)\b.{0,60}\b(?:safety|policy|moderation|content)",
-        r"\b(?:safety|prohibited_content|blocklist|recitation|spii)\b(?=\W|$).{0,40}"
-        r"(?:finish|block|stop|filter|system|setting)?$",
-        r"finish_?reason:?\W*(?:safety|refusal|recitation|prohibited_content|spii)",
-        r"responsible ?ai|cyber_policy_violation|moderation_blocked",
-    ),
-    _rule(
-        "quota",
-        r"insufficient[_ ](?:quota|credits?|balance|funds)",
-        r"exceeded your current quota",
-        r"credit balance|out of credits?|not enough credits|requires more credits",
-        r"billing[_ ](?:hard[_ ]limit|not[_ ]active|error)|payment[_ ]required",
-        r"(?:monthly|usage|spend(?:ing)?) (?:usage )?(?:limit|cap) (?:reached|exceeded|has been)",
-        r"quota[_ ]?exceeded|quota (?:is )?exhausted",
-        r"account (?:is )?(?:suspended|not active|in arrears|overdue)",
-    ),
-    _rule(
-        "model not found",
-        r"model[_ ]not[_ ](?:found|exist)",
-        r"\bmodels?\b.{0,120}\b(?:does not exist|do not exist|not found|is not available"
-        r"|not supported|no longer available|has been (?:deprecated|retired|shut))",
-        r"(?:no such|unknown|invalid|unsupported) model\b|not a valid model|no endpoints found",
-        r"not_found_error\b.{0,20}\bmodel",
-    ),
-    _rule(
-        "authentication",
-        r"no api key|api key (?:is )?(?:missing|required|not (?:found|set))|missing api key",
-        r"(?:invalid|incorrect|bad|expired|malformed)\b.{0,20}\b(?:x-)?api[-_ ]?key",
-        r"api[-_ ]?key (?:not valid|invalid|expired)|invalid[_ ]api[_ ]key|authentication[_ ]error",
-        r"unauthenticated|unauthorized|invalid (?:bearer|access|auth\w*) token",
-        r"could not resolve authentication|no auth credentials",
-    ),
-)
-
-_SAID: Final[tuple[_Rule, ...]] = (
-    _rule(
-        "rate limit", r"rate[_ -]?limit", r"too many requests", r"throttl", r"resource_exhausted"
-    ),
-    _rule(
-        "overloaded",
-        r"overloaded|overload(?:_error)?\b|over capacity|at capacity|no capacity|capacity_exceeded",
-        r"loading model|model is (?:currently )?loading|temporarily unavailable|try again later",
-        r"service[_ ]unavailable|\bunavailable(?:_error)?\b|server is busy|high demand",
-    ),
-    _rule(
-        "stream cut",
-        r"^terminated\b|other side closed|UND_ERR_SOCKET|premature(?:ly)? close",
-        r"stream (?:ended|closed|was (?:cut|closed)|interrupted)|ended (?:before|without)",
-        r"without (?:a )?(?:finish|stop)[_ ]reason",
-        r"incomplete (?:(?:chunked )?read|response|stream)",
-        r"peer closed connection|unexpected end of (?:json|stream|file|input)",
-        r"aborted by the server",
-    ),
-    _rule(
-        "timeout",
-        r"time[d]?[- ]?out|\bETIMEDOUT\b|ESOCKETTIMEDOUT|deadline[_ ]exceeded|UND_ERR_\w*TIMEOUT",
-    ),
-    _rule(
-        "connection",
-        r"connection (?:error|refused|reset|failed)|connect(?:ion)? ECONN|ECONNREFUSED|ECONNRESET",
-        r"ENOTFOUND|EAI_AGAIN|EHOSTUNREACH|ENETUNREACH|EPIPE|EPROTO|fetch failed|network error",
-        r"getaddrinfo|name or service not known|name resolution|all connection attempts failed",
-        r"certificate|\bTLS\b|\bSSL\b|socket hang up|could not connect|failed to connect|dns",
-    ),
-    _rule("permission", r"permission[_ ]?(?:denied|error)|forbidden|not (?:allowed|permitted)"),
-    _rule("server error", r"internal (?:server )?error|server[_ ]error|api_error|bad gateway"),
-    _rule("invalid request", r"invalid[_ ](?:request|argument|parameter)|bad request"),
-)
-
-_BY_STATUS: Final[dict[int, RefusalClass]] = {
-    401: "authentication",
-    402: "quota",
-    403: "permission",
-    404: "model not found",
-    407: "authentication",
-    408: "timeout",
-    413: "context length",
-    429: "rate limit",
-    451: "content filter",
-    503: "overloaded",
-    504: "timeout",
-    522: "timeout",
-    524: "timeout",
-    529: "overloaded",
-}
-
-
-def _classify(read: _Error) -> RefusalClass:
-    """The class: what the words say plainly, then what the status says, then any other word."""
-    if read.status != 401:
-        for refusal_class, pattern in _SAID_FIRST:
-            if pattern.search(read.words):
-                return refusal_class
-    if read.status is not None and (by_status := _by_status(read)):
-        return by_status
-    for refusal_class, pattern in (*_SAID_FIRST, *_SAID):
-        if pattern.search(read.words):
-            return refusal_class
-    return "unknown"
-
-
-def _by_status(read: _Error) -> RefusalClass | None:
-    """What a status means by itself; overload is also told by words, under any server status."""
-    status = read.status or 0
-    if status in _BY_STATUS:
-        return _BY_STATUS[status]
-    if 500 <= status <= 599:
-        overloaded = re.search(r"overloaded|over capacity", read.words, re.IGNORECASE)
-        return "overloaded" if overloaded else "server error"
-    return "invalid request" if 400 <= status <= 499 else None
