@@ -93,14 +93,13 @@ class Connections:
 
 def settings_for(model: Model, asked: Asked) -> ModelSettings:
     """What the library is told about one request."""
-    settings: dict[str, Any] = {"max_retries": 0}
+    settings: dict[str, Any] = {}
     match model.api:
         case "openai-completions" | "openai-responses":
             settings |= _openai_settings(model, asked)
         case "anthropic-messages":
             settings |= _anthropic_settings(model, asked)
         case "google-generative-ai":
-            del settings["max_retries"]
             settings |= _thinking_by_library(asked.level)
     return cast("ModelSettings", settings)
 

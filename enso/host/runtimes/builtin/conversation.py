@@ -106,11 +106,13 @@ def _tool_return(message: Stored, content: list[UserContent], model: Model) -> T
     texts = [item for item in content if isinstance(item, str)]
     text = "\n".join(texts) or ("(see attached image)" if content else "(no tool output)")
     images = [item for item in content if not isinstance(item, str)]
+    # The OpenAI protocols have no word for a failed call: there the text alone says it.
+    can_fail = model.api in ("anthropic-messages", "google-generative-ai")
     return ToolReturnPart(
         tool_name=text_of(message.get("toolName")),
         content=[text, *images] if images else text,
         tool_call_id=_call_id(message.get("toolCallId"), model),
-        outcome="failed" if message.get("isError") is True else "success",
+        outcome="failed" if can_fail and message.get("isError") is True else "success",
     )
 
 

@@ -1,0 +1,61 @@
+"""What a server that only shows pages must not load."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from pathlib import Path
+
+ROOT = Path(__file__).parent.parent.parent
+HEAVY = (
+    "pydantic_ai",
+    "openai",
+    "anthropic",
+    "google.genai",
+    "genai_prices",
+    "httpx2",
+    "xllamacpp",
+)
+
+
+def test_no_model_library_is_loaded_before_the_first_prompt(tmp_path: Path) -> None:
+    """Making the runtime, a thread and its readiness imports no model library."""
+    source = (
+        "import sys\n"
+        "from pathlib import Path\n"
+        "from enso.host.runtimes.builtin import BuiltinRuntimes\n"
+        "from enso.host.session_file import SessionFile\n"
+        "root = Path(sys.argv[1])\n"
+        "runtimes = BuiltinRuntimes(root, 'openai/gpt-4o')\n"
+        "runtimes.readiness()\n"
+        "runtimes.build(SessionFile.create(root, 'a', root)).model()\n"
+        "runtimes.close()\n"
+        f"print([name for name in {HEAVY!r} if name in sys.modules])\n"
+    )
+    command = [sys.executable, "-c", source, str(tmp_path)]
+    loaded = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=True).stdout
+    assert loaded.strip() == "[]"
+
+
+def test_a_protocol_that_is_not_used_is_not_loaded(tmp_path: Path) -> None:
+    """A prompt over one protocol loads that protocol's SDK alone."""
+    source = (
+        "import sys, threading\n"
+        "from pathlib import Path\n"
+        "from enso.host.contract import RunSettled\n"
+        "from enso.host.runtimes.builtin import BuiltinRuntimes\n"
+        "from enso.host.session_file import SessionFile\n"
+        "from tests.model_server import configure, serve\n"
+        "root = Path(sys.argv[1])\n"
+        "configure(root, serve().url)\n"
+        "runtimes = BuiltinRuntimes(root, 'labserver/lab-coder')\n"
+        "runtime, done = runtimes.build(SessionFile.create(root, 'a', root)), threading.Event()\n"
+        "runtime.listen(lambda event: isinstance(event, RunSettled) and done.set())\n"
+        "runtime.prompt('Hello')\n"
+        "done.wait(60)\n"
+        "print([name for name in ('openai', 'anthropic', 'google.genai') if name in sys.modules])\n"
+        "runtimes.close()\n"
+    )
+    command = [sys.executable, "-c", source, str(tmp_path)]
+    loaded = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=True).stdout
+    assert loaded.strip() == "['openai']"
