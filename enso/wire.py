@@ -6,6 +6,7 @@ is imported here: whoever fills a shape knows both sides.
 
 from __future__ import annotations
 
+import operator
 from typing import Annotated, Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field
@@ -125,7 +126,7 @@ class Message(Shape):
     refusal: Refusal | None = left_out()
     title: str | None = left_out()
     marker: Literal["compaction", "branch-summary", "shell", "custom"] | None = left_out()
-    streaming: bool = False
+    streaming: bool = Field(default=False, exclude_if=operator.not_)
     duration_ms: int | None = left_out()
 
 

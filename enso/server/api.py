@@ -18,6 +18,7 @@ from enso.host.contract import PromptImage
 from enso.server.commands import start_prompt
 from enso.server.inspection import inspection
 from enso.server.openapi import openapi_document
+from enso.server.pages import MAX_QUERY
 from enso.server.refusals import Refused
 from enso.server.registry import Slot
 from enso.server.services import Services
@@ -89,8 +90,10 @@ def _add_listings(api: Blueprint, services: Services) -> None:
 
     @api.get("/stored-threads")
     def stored_threads() -> Response:  # pyright: ignore[reportUnusedFunction]
-        rail = services.rail
-        rows = [rail.row(thread) for thread in rail.threads(request.args.get("q", "")[:500])]
+        query = request.args.get("q", "")
+        if len(query) > MAX_QUERY:
+            raise Refused(400, "query-too-long", f"A query has at most {MAX_QUERY} characters.")
+        rows = [services.rail.row(thread) for thread in services.rail.threads(query)]
         return json_answer(wire.StoredThreads(threads=rows))
 
     @api.get("/threads")

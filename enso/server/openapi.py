@@ -49,6 +49,7 @@ ENDPOINTS = (
         summary="The stored threads, newest first.",
         answer=wire.StoredThreads,
         parameters=(QUERY,),
+        refusals=((400, "The query is too long."),),
     ),
     Endpoint(method="get", path="/api/threads", summary="The live threads.", answer=wire.Threads),
     Endpoint(

@@ -59,13 +59,14 @@ class Rail:
         )
 
     def frame(self, thread_ids: Iterable[str]) -> wire.RailFrame:
-        """The news of some threads: their rows as they now are, and those that have none."""
+        """The news of some threads: their rows as they now are, and those that are gone."""
         rows: list[wire.StoredThread] = []
         gone: list[str] = []
         for thread_id in sorted(thread_ids):
             thread = self._host.stored_thread(thread_id)
-            if thread is None:
-                gone.append(thread_id)
-            else:
+            if thread is not None:
                 rows.append(self.row(thread))
+            elif not self._registry.is_live(thread_id):
+                # A live thread without a log has not gone: its answer has not begun.
+                gone.append(thread_id)
         return wire.RailFrame(threads=rows, gone=gone)

@@ -109,7 +109,7 @@ def test_a_stored_thread_is_followed_cold_and_the_same_follow_goes_live(
     statuses = [(f["live"], f["busy"], f["generation"]) for f in frames if f["type"] == "status"]
     assert statuses == [(True, False, 0), (True, True, 1), (True, False, 1)]
     messages = [f["message"] for f in frames if f["type"] == "message"]
-    assert [(m["role"], m.get("streaming")) for m in messages] == [
+    assert [(m["role"], m.get("streaming", False)) for m in messages] == [
         ("user", False),
         ("assistant", True),
         ("assistant", False),
