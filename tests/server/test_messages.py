@@ -341,10 +341,6 @@ def test_model_provider_usage_and_time_are_carried_over() -> None:
             "costKnown": False,
         },
         "stopReason": "length",
-        "refusal": None,
-        "title": None,
-        "marker": None,
-        "streaming": False,
         "durationMs": 900,
     }
 
