@@ -20,6 +20,7 @@ MAX_SUBJECT = 300
 
 MAX_RESULT_CHARACTERS = 20_000
 MAX_RESULT_LINES = 400
+MAX_LINE = 2_000
 
 _NOTHING: Mapping[str, Any] = {}
 _EXIT_CODE = re.compile(r"\n*Command exited with code (-?\d{1,10})\s*\Z")
@@ -35,11 +36,12 @@ class Note:
 
 @dataclass(frozen=True, slots=True)
 class CutText:
-    """The start of a text, and how many lines and characters of it are left out."""
+    """A piece of a text, and how many lines and characters before or behind it are left out."""
 
     text: str
     lines_left_out: int = 0
     characters_left_out: int = 0
+    is_end: bool = False  # the end of the text is shown: what is left out stood before it
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,19 +77,18 @@ def tool_look(call: wire.ToolCallPart) -> ToolLook:
     arguments = _mapping(call.arguments)
     subject, notes, shows_all = _READERS.get(call.name, _read_unknown)(arguments, call)
     text, exit_note = _output_text(call)
-    diff = _diff_lines(call)
+    diff = _diff_text(call) if call.name == "edit" else ""
     outcome = (*notes, *_diff_notes(diff), *_outcome_notes(call, exit_note))
-    kept = diff[:MAX_RESULT_LINES]
-    hidden = (call.name == "edit" and bool(diff)) or not text.strip()
+    hidden = bool(diff) or not text.strip()
     return ToolLook(
         name=call.name or "unnamed tool",
         subject=_one_line(subject),
         notes=outcome,
         state=call.state,
         arguments=_opened_arguments(call, subject, shows_all=shows_all),
-        diff=tuple(kept),
-        diff_left_out=len(diff) - len(kept),
-        output=None if hidden else cut_text(text),
+        diff=_diff_lines(diff),
+        diff_left_out=max(0, diff.count("\n") + 1 - MAX_RESULT_LINES),
+        output=None if hidden else _cut_output(call, text),
         images=_images(call),
     )
 
@@ -108,6 +109,21 @@ def cut_text(
     if not left:
         return CutText(text)
     return CutText(shown, left.count("\n"), len(left))
+
+
+def cut_to_end(
+    text: str, *, lines: int = MAX_RESULT_LINES, characters: int = MAX_RESULT_CHARACTERS
+) -> CutText:
+    """The last ``lines`` lines of ``text``, and of these the last ``characters`` characters."""
+    text = text.rstrip("\n")
+    start = len(text)
+    for _ in range(lines):
+        start = text.rfind("\n", 0, start)
+        if start < 0:
+            break
+    start = max(start + 1, len(text) - characters)
+    left = text[:start]
+    return CutText(text[start:], left.count("\n"), len(left), is_end=True)
 
 
 # -- the line -----------------------------------------------------------------------------------
@@ -176,11 +192,11 @@ def _outcome_notes(call: wire.ToolCallPart, exit_note: str) -> tuple[Note, ...]:
     return tuple(Note(text) for text in (took, words[call.state]) if text)
 
 
-def _diff_notes(diff: list[DiffLine]) -> tuple[Note, ...]:
-    added = sum(line.kind == "add" for line in diff)
-    removed = sum(line.kind == "del" for line in diff)
+def _diff_notes(diff: str) -> tuple[Note, ...]:
     if not diff:
         return ()
+    lines = f"\n{diff}"
+    added, removed = lines.count("\n+"), lines.count("\n-")
     return (Note(f"+{added}", "plus"), Note(f"−{removed}", "minus"))
 
 
@@ -211,6 +227,11 @@ def _output_text(call: wire.ToolCallPart) -> tuple[str, str]:
     return text[: found.start()], f"exit {found[1]}"
 
 
+def _cut_output(call: wire.ToolCallPart, text: str) -> CutText:
+    """A long output by its start; a command's by its end, where it says how it went."""
+    return cut_to_end(text) if call.name == "bash" else cut_text(text)
+
+
 def _images(call: wire.ToolCallPart) -> tuple[wire.ImagePart, ...]:
     content = call.result.content if call.result else []
     return tuple(part for part in content if isinstance(part, wire.ImagePart))
@@ -225,7 +246,7 @@ def _opened_arguments(call: wire.ToolCallPart, subject: str, *, shows_all: bool)
     if call.name == "write":
         content = _text(arguments, "content")
         return cut_text(content) if content else None
-    return cut_text(json.dumps(call.arguments, ensure_ascii=False, indent=1))
+    return cut_text(_told(call.arguments))
 
 
 def _diff_text(call: wire.ToolCallPart) -> str:
@@ -233,13 +254,13 @@ def _diff_text(call: wire.ToolCallPart) -> str:
     return _text(details, "diff")
 
 
-def _diff_lines(call: wire.ToolCallPart) -> list[DiffLine]:
-    """The lines of ``details.diff``: a sign, a line number, the text."""
-    text = _diff_text(call) if call.name == "edit" else ""
-    if not text:
-        return []
+def _diff_lines(diff: str) -> tuple[DiffLine, ...]:
+    """The first lines of ``details.diff``: each a sign, a line number, the text."""
+    if not diff:
+        return ()
     kinds = {"+": "add", "-": "del"}
-    return [DiffLine(kinds.get(line[:1], "ctx"), line) for line in text.split("\n")]
+    lines = diff.split("\n", MAX_RESULT_LINES)[:MAX_RESULT_LINES]
+    return tuple(DiffLine(kinds.get(line[:1], "ctx"), line[:MAX_LINE]) for line in lines)
 
 
 # -- small readings -----------------------------------------------------------------------------
@@ -265,6 +286,17 @@ def _counted(count: int, word: str) -> str:
 def _one_line(text: str) -> str:
     line = " ".join(text[: MAX_SUBJECT * 4].split())
     return line if len(line) <= MAX_SUBJECT else f"{line[: MAX_SUBJECT - 1]}…"
+
+
+def _told(value: Any) -> str:
+    """Arguments one under another, text with its own lines; whatever is no object as JSON."""
+    if not isinstance(value, Mapping):
+        return json.dumps(value, ensure_ascii=False, indent=1)
+    fields = cast("Mapping[str, Any]", value).items()
+    return "\n".join(
+        f"{name}: {item if isinstance(item, str) else json.dumps(item, ensure_ascii=False)}"
+        for name, item in fields
+    )
 
 
 def _compact_json(value: Any) -> str:
