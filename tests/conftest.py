@@ -1,8 +1,23 @@
-"""What holds for the whole suite: a test that did not run is a failure."""
+"""What holds for the whole suite: a test that did not run is a failure.
+
+Property tests have no deadline, since a machine may be busy; in CI they draw the same examples at
+every run, so that a red run is one that can be had again.
+"""
 
 from __future__ import annotations
 
+import os
+
+import hypothesis
 import pytest
+
+hypothesis.settings.register_profile(
+    "enso",
+    deadline=None,
+    derandomize=bool(os.environ.get("CI")),
+    suppress_health_check=[hypothesis.HealthCheck.too_slow],
+)
+hypothesis.settings.load_profile("enso")
 
 NOT_RUN = ("skipped", "xfailed")
 
