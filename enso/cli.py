@@ -58,11 +58,20 @@ def _first_fault(invalid: ValidationError) -> str:
     return f"{where}: {fault['msg']} (given: {fault['input']!r})"
 
 
+def _check_runtime(settings: Settings) -> None:
+    if settings.runtime == "pi":
+        raise ValueError(
+            "ENSO_RUNTIME=pi is not there yet: threads run with the built-in runtime. "
+            "Set it to builtin or auto."
+        )
+
+
 def main(build: BuildServer, argv: Sequence[str] | None = None) -> int:
     """Serve until told to end; returns the exit code, 2 for settings that cannot be served."""
     logging.basicConfig(level=logging.WARNING, format="%(asctime)s %(levelname)s %(message)s")
     try:
         settings = parse(argv)
+        _check_runtime(settings)
         token = settings.token.get_secret_value() if settings.token else None
         doors = Doors.of(host=settings.host, token=token)
         bound = listen(settings.host, settings.port)
@@ -72,5 +81,9 @@ def main(build: BuildServer, argv: Sequence[str] | None = None) -> int:
     except (ValueError, CannotListen) as refused:
         print(f"enso: {refused}", file=sys.stderr)  # noqa: T201
         return 2
+    for project in settings.projects:
+        if not project.is_dir():
+            gone = f"{project} is no directory: threads of it can be read, not continued."
+            print(f"enso: {gone}", file=sys.stderr)  # noqa: T201
     Serving(bound, lambda: build(settings, doors)).run()
     return 0
