@@ -114,6 +114,7 @@
     const heading = find("#pane .pane-head h1");
     if (!title || !heading || heading.textContent === title) return;
     heading.textContent = title;
+    heading.title = title;
     heading.classList.remove("untitled");
     document.title = `${title} · Enso`;
   }
@@ -186,6 +187,7 @@
     failed.delete(form);
     say(form, "");
     settleProject(form);
+    log()?.removeAttribute("data-fresh");
     store((storage) => storage.removeItem(draftKey()));
     pinned = true;
     toEnd();

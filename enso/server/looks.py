@@ -139,7 +139,9 @@ def _joins(look: MessageLook) -> str:
 
 def _run(members: tuple[MessageLook, ...]) -> Iterator[Look]:
     calls = [call for member in members for call in member.calls]
-    if len(members) > 1 and len(calls) > FOLDED_RUN:
+    # What goes on now is watched: it folds when it is over.
+    goes_on = bool(calls) and calls[-1].state in ("running", "streaming")
+    if len(members) > 1 and len(calls) > FOLDED_RUN and not goes_on:
         failed = sum(call.state == "failed" for call in calls)
         yield RunLook(members, run_summary(calls), failed)
         return

@@ -202,7 +202,7 @@ def test_the_composer_stands_outside_everything_that_frames_replace() -> None:
         "hx-target": "this",
         "hx-swap": "none",
         "hx-sync": "this:drop",
-        "hx-disable": "find button",
+        "hx-disable": "find .primary",
         "hx-status:4xx": "target:#composer-error-t1 swap:innerHTML",
         "hx-status:5xx": "target:#composer-error-t1 swap:innerHTML",
     }
@@ -339,6 +339,19 @@ def test_many_tool_calls_in_a_row_fold_to_a_count() -> None:
     assert html.index("</details>\n<article") < html.index("Done.")
     few = drawn(*entries[:9])
     assert "run-k" not in few
+
+
+def test_a_run_that_goes_on_is_watched_and_not_folded() -> None:
+    """The call that runs now is in view, with those before it."""
+    calls = [
+        wire.ToolCallPart(id=f"c{n}", name="read", arguments={"path": f"f{n}"}, state=state)
+        for n in range(8)
+        for state in ["running" if n == 7 else "done"]
+    ]
+    messages = [
+        wire.Message(id=f"a{n}", role="assistant", parts=[one]) for n, one in enumerate(calls)
+    ]
+    assert 'class="run"' not in RENDER.messages(messages, key="k")
 
 
 def test_parallel_calls_of_one_message_fold_too() -> None:

@@ -1,0 +1,109 @@
+"""Reading in a browser: the log stays where its reader is, and open things stay open."""
+
+from __future__ import annotations
+
+import pytest
+from playwright.sync_api import Page, expect
+
+from tests.e2e.conftest import Shop
+from tests.e2e.pages import EnsoPage, until
+from tests.model_replies import Gate, Reply, chop
+from tests.model_server import ModelServer
+
+TO_END = "(box) => box.scrollHeight - box.scrollTop - box.clientHeight"
+PARAGRAPHS = "".join(f"Paragraph {n} of a long reply.\n\n" for n in range(80))
+
+
+@pytest.fixture
+def enso(page: Page, shop: Shop) -> EnsoPage:
+    """A page on the shared server."""
+    return EnsoPage(page, shop.url)
+
+
+def long_thread(shop: Shop, thread_id: str) -> None:
+    """Store a thread of many pages."""
+    texts = [text for n in range(100) for text in (f"Question {n}?", f"Answer {n}.\n\n" * 3)]
+    shop.place.thread(thread_id, *texts)
+
+
+def test_a_thread_opens_at_its_end(enso: EnsoPage, shop: Shop) -> None:
+    """The last page is there, the newest message in view, nothing earlier asked for yet."""
+    long_thread(shop, "opens-at-end")
+    enso.open("opens-at-end")
+    expect(enso.messages.last).to_be_in_viewport()
+    assert enso.log.evaluate(TO_END) <= 1
+    expect(enso.messages).to_have_count(60)
+
+
+def test_scrolling_up_brings_earlier_messages_and_moves_nothing(enso: EnsoPage, shop: Shop) -> None:
+    """Up to the first message, each once; the message a reader looks at stays in its place."""
+    long_thread(shop, "scrolls-up")
+    enso.open("scrolls-up")
+    first = enso.messages.first.element_handle()
+    enso.log.evaluate("(box) => { box.scrollTop = 400; }")
+    before = first.evaluate("(one) => one.getBoundingClientRect().top")
+    until(enso.page, lambda: enso.messages.count() > 60, "earlier messages came")
+    after = first.evaluate("(one) => one.getBoundingClientRect().top")
+    assert abs(after - before) <= 2
+
+    def all_there() -> bool:
+        enso.log.evaluate("(box) => { box.scrollTop = 0; }")
+        return enso.messages.count() == 200
+
+    until(enso.page, all_there, "every message came")
+    told = enso.prompts.locator(".written").all_inner_texts()
+    assert told == [f"Question {n}?" for n in range(100)]
+
+
+def test_who_reads_along_is_kept_at_the_end(enso: EnsoPage, model_server: ModelServer) -> None:
+    """A reply that grows beyond the window is followed to its end."""
+    model_server.script([Reply(text=chop(PARAGRAPHS, 200))])
+    enso.open_fresh()
+    enso.ask("a long reply, please")
+    expect(enso.replies.last).to_contain_text("Paragraph 79")
+    assert enso.scroll_top() > 1000
+    until(enso.page, lambda: enso.log.evaluate(TO_END) <= 1, "the end is in view")
+
+
+def test_who_scrolled_away_is_left_alone(enso: EnsoPage, model_server: ModelServer) -> None:
+    """While the reply goes on, the reader's place does not move."""
+    gate = Gate()
+    model_server.script([Reply(text=chop(PARAGRAPHS, 200), gate=gate)])
+    enso.open_fresh()
+    enso.prompt("a long reply, please")
+    expect(enso.replies.last).to_contain_text("Paragraph 78")
+    enso.log.hover()
+    enso.page.mouse.wheel(0, -700)
+    until(enso.page, lambda: enso.log.evaluate(TO_END) > 300, "the reader scrolled up")
+    until(enso.page, lambda: enso.log.evaluate(SETTLED), "the wheel came to rest")
+    place = enso.scroll_top()
+    gate.open()
+    enso.expect_settled()
+    assert abs(enso.scroll_top() - place) <= 2
+
+
+# Two looks at the log, two frames apart, see it in the same place.
+SETTLED = """(box) => {
+  const seen = box.scrollTop;
+  const frame = () => new Promise((done) => requestAnimationFrame(done));
+  return frame().then(frame).then(() => box.scrollTop === seen);
+}"""
+
+
+def test_what_a_reader_opened_stays_open_while_the_message_grows(
+    enso: EnsoPage, model_server: ModelServer
+) -> None:
+    """Thoughts that were opened while they streamed are open when the message has ended."""
+    gate = Gate()
+    model_server.script([Reply(thinking=["Hmm, let me ", "see."], text=["So."], gate=gate)])
+    enso.open_fresh()
+    enso.prompt("think")
+    thought = enso.replies.last.locator("details.thinking")
+    expect(enso.replies.last).to_contain_text("So.")
+    thought.locator("summary").click()
+    expect(thought).to_have_attribute("open", "")
+    gate.open()
+    enso.expect_settled()
+    expect(thought.locator("summary")).to_have_text("Thought")
+    expect(thought).to_have_attribute("open", "")
+    expect(thought).to_contain_text("let me see")
