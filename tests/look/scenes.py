@@ -359,7 +359,7 @@ FRESH: dict[str, Any] = {"title": "", "fresh": True, "usage": BARE}
 def scenes() -> dict[str, PageView]:
     """Every page to look at, by name."""
     return {
-        "work": page(pane(WORK, earlier_href="/x", earlier_count=40)),
+        "work": page(pane(WORK)),
         "tools": page(pane(_tools(24), word="busy")),
         "hard": page(
             pane(

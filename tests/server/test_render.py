@@ -287,6 +287,15 @@ def test_earlier_messages_come_behind_the_way_to_more() -> None:
     assert last.strip() == '<div class="earlier" id="earlier-t1"></div>'
 
 
+def test_earlier_messages_that_cannot_be_had_leave_the_way_to_them() -> None:
+    """An error is said above the log; the link stays, to be tried again."""
+    read = Page(RENDER.pane(pane(WORK, earlier_href="/more", earlier_count=3)))
+    (link,) = [one for one in read.all("a") if "data-earlier" in one]
+    for kind in ("4xx", "5xx"):
+        assert link[f"hx-status:{kind}"] == "target:#notice-t1 swap:innerHTML"
+    assert "notice-t1" in read.ids()
+
+
 def test_an_error_page_holds_the_pane_and_an_error_line_only_the_sentence() -> None:
     """Going back to an error works like going back to a page; a line fits where it is swapped."""
     view = ErrorView(status=500, heading="Something went wrong", sentence="Its <log>.", rail=rail())
