@@ -1,0 +1,1 @@
+"""Browser tests: Chromium against a real server process, and sockets without a browser."""

@@ -6,19 +6,27 @@ the test that it happened in.
 
 from __future__ import annotations
 
-import json
 import shutil
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 
 import pytest
-from playwright.sync_api import Browser, BrowserContext, ConsoleMessage, Page, sync_playwright
+from playwright.sync_api import (
+    Browser,
+    BrowserContext,
+    ConsoleMessage,
+    Page,
+    Playwright,
+    expect,
+    sync_playwright,
+)
 
+from tests.e2e.pages import WAIT, EnsoPage
+from tests.e2e.places import Place
 from tests.model_server import ModelServer, serve
 from tests.server_process import ServerProcess
 
-CORPUS = Path(__file__).parent.parent / "data" / "corpus"
 CHROMIUM_OPTIONS = [
     "--no-sandbox",
     "--disable-gpu",
@@ -38,12 +46,19 @@ def chromium() -> str:
 
 
 @pytest.fixture(scope="session")
-def browser() -> Iterator[Browser]:
+def playwright() -> Iterator[Playwright]:
+    """What drives browsers."""
+    expect.set_options(timeout=1000 * WAIT)
+    with sync_playwright() as driver:
+        yield driver
+
+
+@pytest.fixture(scope="session")
+def browser(playwright: Playwright) -> Iterator[Browser]:
     """One Chromium for all tests."""
-    with sync_playwright() as playwright:
-        launched = playwright.chromium.launch(executable_path=chromium(), args=CHROMIUM_OPTIONS)
-        yield launched
-        launched.close()
+    launched = playwright.chromium.launch(executable_path=chromium(), args=CHROMIUM_OPTIONS)
+    yield launched
+    launched.close()
 
 
 @dataclass
@@ -69,9 +84,7 @@ class Watched:
 
     def unexpected(self) -> list[str]:
         """What nobody expected."""
-        return [
-            fault for fault in self.faults if not any(text in fault for text in self.expected)
-        ]
+        return [fault for fault in self.faults if not any(text in fault for text in self.expected)]
 
 
 @pytest.fixture
@@ -82,21 +95,6 @@ def watched() -> Iterator[Watched]:
     assert watch.unexpected() == []
 
 
-@pytest.fixture
-def context(browser: Browser) -> Iterator[BrowserContext]:
-    """A fresh browser profile, 1280 × 800."""
-    made = browser.new_context(viewport={"width": 1280, "height": 800})
-    made.set_default_timeout(15_000)
-    yield made
-    made.close()
-
-
-@pytest.fixture
-def page(context: BrowserContext, watched: Watched) -> Page:
-    """A fresh, watched page."""
-    return watched.watch(context.new_page())
-
-
 @pytest.fixture(scope="session")
 def model_server() -> Iterator[ModelServer]:
     """The scripted model endpoint."""
@@ -105,60 +103,39 @@ def model_server() -> Iterator[ModelServer]:
     server.close()
 
 
-@dataclass
-class Place:
-    """An agent directory and a project of its own, with what a test puts there."""
+@dataclass(frozen=True)
+class Shop:
+    """One server that many tests share, each with threads of its own."""
 
-    agent_dir: Path
-    project: Path
+    place: Place
+    server: ServerProcess
 
-    def store(self, name: str, *, thread_id: str, cwd: Path | str | None = None) -> Path:
-        """Copy a corpus session whose file name ends in ``name``, under an id, into the project."""
-        source = next((CORPUS / "sessions").glob(f"*/*{name}.jsonl"))
-        lines = source.read_text(encoding="utf-8", newline="").split("\n")
-        header = json.loads(lines[0])
-        header.update(id=thread_id, cwd=str(cwd or self.project))
-        lines[0] = json.dumps(header, separators=(",", ":"))
-        directory = self.agent_dir / "sessions" / "--project--"
-        directory.mkdir(parents=True, exist_ok=True)
-        target = directory / f"{source.name.split('_')[0]}_{thread_id}.jsonl"
-        target.write_text("\n".join(lines), encoding="utf-8", newline="")
-        return target
+    @property
+    def url(self) -> str:
+        """Where it is."""
+        return self.server.url
 
-    def use_models(self, server: ModelServer) -> None:
-        """Configure the scripted endpoint as the provider ``labserver``."""
-        configuration = {
-            "providers": {
-                "labserver": {
-                    "name": "Lab server",
-                    "baseUrl": f"{server.url}/v1",
-                    "api": "openai-completions",
-                    "apiKey": "sk-lab",
-                    "models": [
-                        {
-                            "id": "lab-coder",
-                            "name": "Lab Coder",
-                            "contextWindow": 128000,
-                            "cost": {"input": 1, "output": 2, "cacheRead": 0.1, "cacheWrite": 0},
-                        }
-                    ],
-                }
-            }
-        }
-        (self.agent_dir / "models.json").write_text(json.dumps(configuration))
+
+@pytest.fixture(scope="session")
+def shop(tmp_path_factory: pytest.TempPathFactory, model_server: ModelServer) -> Iterator[Shop]:
+    """The shared server, with the scripted models. Whoever stops one starts their own."""
+    place = Place.make(tmp_path_factory.mktemp("shared"))
+    place.use_models(model_server)
+    with ServerProcess(agent_dir=place.agent_dir, projects=[place.project]) as server:
+        yield Shop(place, server)
 
 
 @pytest.fixture
 def place(tmp_path: Path) -> Place:
     """An empty agent directory and an empty project."""
-    made = Place(tmp_path / "agent", tmp_path / "shop")
-    made.agent_dir.mkdir()
-    made.project.mkdir()
-    return made
+    return Place.make(tmp_path)
+
+
+Start = Callable[..., ServerProcess]
 
 
 @pytest.fixture
-def start(place: Place) -> Iterator[Callable[..., ServerProcess]]:
+def start(place: Place) -> Iterator[Start]:
     """Starts servers on the test's place; they end with the test."""
     started: list[ServerProcess] = []
 
@@ -176,3 +153,24 @@ def start(place: Place) -> Iterator[Callable[..., ServerProcess]]:
     for process in started:
         if process.process.poll() is None:
             process.stop()
+
+
+@pytest.fixture
+def context(browser: Browser, start: Start) -> Iterator[BrowserContext]:
+    """A fresh browser profile, 1280 × 800. It ends before the servers, which wait for idle ones."""
+    made = browser.new_context(viewport={"width": 1280, "height": 800})
+    made.set_default_timeout(1000 * WAIT)
+    yield made
+    made.close()
+
+
+@pytest.fixture
+def page(context: BrowserContext, watched: Watched) -> Page:
+    """A fresh, watched page."""
+    return watched.watch(context.new_page())
+
+
+@pytest.fixture
+def enso(page: Page, shop: Shop) -> EnsoPage:
+    """A tab on the shared server."""
+    return EnsoPage(page, shop.url)
