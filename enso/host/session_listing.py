@@ -173,6 +173,12 @@ def _session_files(sessions_dir: Path) -> Iterator[tuple[str, FileStamp]]:
                 yield entry.path, FileStamp(status.st_ino, status.st_size, status.st_mtime_ns)
 
 
+def linked_directories(sessions_dir: Path) -> list[Path]:
+    """The directories of session files that are symbolic links: a watch does not follow them."""
+    found = _entries(sessions_dir)
+    return sorted(Path(entry.path) for entry in found if entry.is_symlink() and _is_dir(entry))
+
+
 def _entries(directory: Path | str) -> list[os.DirEntry[str]]:
     try:
         with os.scandir(directory) as entries:

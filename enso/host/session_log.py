@@ -13,7 +13,7 @@ import stat
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, BinaryIO, Final, cast
+from typing import Any, BinaryIO, Final, NamedTuple, cast
 
 from enso.host.json_lines import MalformedLine, clean_text, is_blank, parse_line
 from enso.thread_ids import is_thread_id
@@ -25,8 +25,7 @@ _BUFFER: Final = 1 << 18
 Entry = dict[str, Any]
 
 
-@dataclass(frozen=True, slots=True)
-class Line:
+class Line(NamedTuple):
     """One line of a file: where it begins, its bytes with its newline, and its JSON value.
 
     ``value`` is ``None`` for a line that holds none; ``damaged`` says that it holds something that

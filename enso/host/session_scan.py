@@ -50,7 +50,7 @@ class ScannedFile:
 
 @dataclass(slots=True)
 class _Progress:
-    """Everything up to ``consumed``, the end of the last whole line.
+    """Everything up to ``consumed``, the end of the last whole line; 0 without a whole header.
 
     ``head`` and ``tail`` are the first and last bytes of it, to know the file again by.
     """
@@ -98,6 +98,8 @@ def _scan(
         stream.seek(0)
         _resolve_by_tree(shown.facts.branch, stream)
     thread = _row(path, stamp, shown)
+    if not progress.consumed:
+        return ScannedFile(path, stamp, thread, None)
     _remember(progress, stream)
     return ScannedFile(path, stamp, thread, progress)
 
@@ -149,7 +151,9 @@ def _begun(stream: BinaryIO) -> _Progress | None:
         stored = header.raw.get("timestamp")
         created_ms = milliseconds(stored) if isinstance(stored, str) else None
         header = replace(header, raw={})  # which may be large, and is not needed any more
-        return _Progress(header, SessionFacts(BranchEnd(linear)), consumed, created_ms)
+        whole = raw.endswith(b"\n")  # else what comes next may still be fused with it
+        facts = SessionFacts(BranchEnd(linear))
+        return _Progress(header, facts, consumed if whole else 0, created_ms)
     return None
 
 

@@ -15,7 +15,7 @@ from typing import Final
 from watchfiles import watch
 
 from enso.host.contract import ChangeListener
-from enso.host.session_listing import SessionListing
+from enso.host.session_listing import SessionListing, linked_directories
 from enso.host.session_write import FileStamp, stamp_of
 
 _log = logging.getLogger(__name__)
@@ -85,17 +85,17 @@ class SessionWatch:
                 stop.wait(_LOOK_AGAIN_MS / 1000)
 
     def _watch_once(self, stop: threading.Event) -> None:
-        """Watch until the directory to watch is another one.
+        """Watch until there is something else to watch.
 
-        That is the sessions directory, or the nearest one above it that exists. Looks for itself
-        whenever nothing is told for a while: what happened before the watch stood is not told.
+        Comes by a few times a second also when nothing is told. The first time it compares all
+        files: what happened before the watch stood is not told.
         """
-        watched = _nearest_existing(self._sessions_dir)
-        before = stamp_of(watched)
-        inside = watched == self._sessions_dir
+        watched = self._to_watch()
+        before = [_inode(path) for path in watched]
+        inside = watched[0] == self._sessions_dir
         first = True
         for changes in watch(
-            watched,
+            *watched,
             watch_filter=None,
             recursive=inside,
             step=_STEP_MS,
@@ -106,23 +106,30 @@ class SessionWatch:
             raise_interrupt=False,
             ignore_permission_denied=True,
         ):
-            if inside and (first or changes):
-                paths = frozenset(path for _, path in changes)
+            paths = frozenset(path for _, path in changes)
+            if inside and (first or paths):
                 self._tell_of(self._ids_of(paths) if not first else None)
             first = False
-            now = stamp_of(watched)
-            same = now is not None and before is not None and now.inode == before.inode
-            if not same or _nearest_existing(self._sessions_dir) != watched:
+            # A directory that was removed and made again may have its inode again, but no watch.
+            gone = any(str(path) in paths for path in watched)
+            if gone or self._to_watch() != watched or [_inode(path) for path in watched] != before:
                 return
+
+    def _to_watch(self) -> list[Path]:
+        """The sessions directory and the directories that are only linked into it; or the nearest
+        directory above that exists."""
+        if not self._sessions_dir.is_dir():
+            return [_nearest_existing(self._sessions_dir)]
+        return [self._sessions_dir, *linked_directories(self._sessions_dir)]
 
     def _ids_of(self, paths: frozenset[str]) -> frozenset[str] | None:
         """The ids at files that are known and only changed; ``None`` when there is more to it."""
+        now = {path: stamp_of(Path(path)) for path in paths}
+        if any(path not in self._known or stamp is None for path, stamp in now.items()):
+            return None
         ids: set[str] = set()
-        for path in paths:
-            stamp = stamp_of(Path(path))
-            if path not in self._known or stamp is None:
-                return None
-            if self._known[path] != stamp:
+        for path, stamp in now.items():
+            if stamp is not None and stamp != self._known[path]:
                 self._known[path] = stamp
                 ids |= self._ids.get(path, frozenset()) | self._read_ids(path)
         return frozenset(ids)
@@ -160,6 +167,11 @@ class SessionWatch:
                 listener(ids)
             except Exception:  # noqa: BLE001 - one listener's fault must not end the watch for the others
                 _log.exception("a listener of changed threads failed")
+
+
+def _inode(path: Path) -> int | None:
+    stamp = stamp_of(path)
+    return stamp.inode if stamp is not None else None
 
 
 def _nearest_existing(directory: Path) -> Path:
