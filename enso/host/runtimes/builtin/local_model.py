@@ -15,11 +15,13 @@ import subprocess
 import sys
 import threading
 from collections import deque
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import IO, Final, TypeAlias, cast
 
 from enso.host.runtimes.builtin.local_weights import LOCAL_MODEL, find_local_weights
+from enso.host.runtimes.builtin.openmp import engine_environment
 
 log = logging.getLogger(__name__)
 
@@ -87,14 +89,17 @@ class LocalModel:
             raise LocalModelFailed("The bundled model is not installed.")
         self._stop()
         key = secrets.token_urlsafe(32)
-        self._process = process = _spawn()
         said: deque[str] = deque(maxlen=_LAST_LINES)
-        orders, answers, errors = cast("_Pipes", (process.stdin, process.stdout, process.stderr))
-        threading.Thread(target=_drain, args=(errors, said), daemon=True).start()
-        with contextlib.suppress(BrokenPipeError):
-            orders.write(_order(weights, key))
-            orders.flush()
-        line = answers.readline()
+        with engine_environment() as environment:
+            self._process = process = _spawn(environment)
+            orders, answers, errors = cast(
+                "_Pipes", (process.stdin, process.stdout, process.stderr)
+            )
+            threading.Thread(target=_drain, args=(errors, said), daemon=True).start()
+            with contextlib.suppress(BrokenPipeError):
+                orders.write(_order(weights, key))
+                orders.flush()
+            line = answers.readline()
         if not line:
             status = process.wait()
             log.error("The bundled model ended with %s: %s", status, " ".join(said))
@@ -119,11 +124,12 @@ class LocalModel:
                 pipe.close()
 
 
-def _spawn() -> subprocess.Popen[bytes]:
+def _spawn(environment: Mapping[str, str]) -> subprocess.Popen[bytes]:
     script = Path(__file__).with_name("local_server.py")
     return subprocess.Popen(
         # -P: the script's neighbours must not stand in for modules of the same name.
         [sys.executable, "-P", str(script)],
+        env=environment,
         stdin=subprocess.PIPE,
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
