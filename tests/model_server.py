@@ -99,6 +99,7 @@ def _unscripted(request: Request) -> Reply:
 
 class _Handler(BaseHTTPRequestHandler):
     protocol_version = "HTTP/1.1"
+    disable_nagle_algorithm = True
     server: _Endpoint
 
     def log_message(self, *_args: Any) -> None:

@@ -86,6 +86,19 @@ def test_an_abort_right_after_the_prompt_asks_nobody(
     assert thread.answer["stopReason"] == "aborted"
 
 
+def test_stopping_twice_is_stopping_once(thread: LiveThread, server: ModelServer) -> None:
+    """An impatient person does no harm."""
+    gate = Gate()
+    server.script([Reply(text=("Slow ", "words"), gate=gate)])
+    thread.start("Tell me slowly.")
+    thread.wait_for(PartDelta)
+    for _ in range(3):
+        thread.runtime.abort()
+    assert thread.wait_settled() == RunSettled("aborted")
+    gate.open()
+    assert thread.kinds().count("message:assistant") == 1
+
+
 def test_an_abort_without_a_run_does_nothing(thread: LiveThread) -> None:
     """Nothing is told, and the next prompt runs."""
     thread.runtime.abort()
@@ -147,6 +160,8 @@ def test_closing_everything_ends_every_run(
     runtimes.close()
     gate.open()
     assert [thread.told(RunSettled) for thread in threads] == [[RunSettled("aborted")]] * 3
+    with pytest.raises(PromptRefused, match="shutting down"):
+        new_thread(runtimes, tmp_path, "late").start("Hello")
 
 
 def test_a_listener_may_prompt_and_close_from_within(

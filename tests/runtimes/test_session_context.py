@@ -7,8 +7,14 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 from enso.host.contract import SessionUnreadable
+from enso.host.runtimes.builtin.context import context_messages
+from enso.host.runtimes.builtin.conversation import library_messages
+from enso.host.runtimes.builtin.known_providers import APIS
+from enso.host.runtimes.builtin.model import Model
 from enso.host.runtimes.builtin.session_context import session_context
 from enso.host.runtimes.builtin.thread_settings import thread_level, thread_model
 from enso.host.session_file import SessionFile
@@ -59,3 +65,84 @@ def test_content_that_is_no_content_is_no_fault(content: Any) -> None:
         {"type": "custom_message", "id": "5", "content": content},
     ]
     assert session_context(branch)
+
+
+ANY_JSON = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.floats() | st.text(),
+    lambda inner: st.lists(inner) | st.dictionaries(st.text(), inner),
+    max_leaves=8,
+)
+
+
+def sometimes(*values: Any) -> st.SearchStrategy[Any]:
+    """One of the values that have a meaning, or any JSON at all."""
+    return st.sampled_from(values) | ANY_JSON
+
+
+BLOCK = ANY_JSON | st.fixed_dictionaries(
+    {"type": sometimes("text", "thinking", "image", "toolCall")},
+    optional={
+        "text": sometimes("words", ""),
+        "thinking": sometimes("hm"),
+        "thinkingSignature": sometimes("reasoning", '{"id": "rs_1", "encrypted_content": "x"}'),
+        "textSignature": sometimes('{"id": "m"}'),
+        "redacted": ANY_JSON,
+        "data": sometimes("aGVsbG8=", "no"),
+        "mimeType": sometimes("image/png"),
+        "id": sometimes("c1"),
+        "name": sometimes("read"),
+        "arguments": sometimes({"a": 1}),
+    },
+)
+MESSAGE = ANY_JSON | st.fixed_dictionaries(
+    {"role": sometimes("user", "assistant", "toolResult", "system", "bashExecution")},
+    optional={
+        "content": sometimes("text") | st.lists(BLOCK, max_size=3),
+        "provider": sometimes("p"),
+        "api": sometimes(*APIS),
+        "model": sometimes("m"),
+        "toolCallId": sometimes("c1"),
+        "toolName": sometimes("read"),
+        "isError": ANY_JSON,
+        "stopReason": sometimes("stop"),
+        "responseId": sometimes("r"),
+        "sections": sometimes({"a": "b", "c": None}),
+        "command": sometimes("ls"),
+        "output": sometimes("x"),
+        "exitCode": ANY_JSON,
+    },
+)
+ENTRY = st.fixed_dictionaries(
+    {
+        "type": sometimes("message", "compaction", "context_edit", "custom_message"),
+        "id": st.sampled_from("1234"),
+    },
+    optional={
+        "message": MESSAGE,
+        "summary": sometimes("s"),
+        "firstKeptEntryId": sometimes("1"),
+        "systemMessage": MESSAGE,
+        "targetId": sometimes("1", "2"),
+        "replacement": sometimes(None, {"content": "new"}),
+        "content": sometimes("text"),
+    },
+)
+
+
+@settings(max_examples=100, deadline=None)
+@given(branch=st.lists(ENTRY, max_size=6), api=st.sampled_from(sorted(APIS)))
+def test_whatever_is_stored_can_be_sent(branch: list[dict[str, Any]], api: Any) -> None:
+    """No stored JSON keeps a thread from going on: what cannot be told is left out."""
+    model = Model(
+        provider="p",
+        provider_name="P",
+        id="m",
+        label="M",
+        api=api,
+        base_url="http://x",
+        images=True,
+    )
+    messages = context_messages(branch, model)
+    assert [m["role"] for m in messages].count("system") <= 1
+    for message in library_messages(messages, model, system="p"):
+        assert message.parts

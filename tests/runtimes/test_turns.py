@@ -188,6 +188,18 @@ def test_a_model_without_a_price_costs_nothing_that_is_known(
     assert not usage.cost_known
 
 
+def test_an_answer_whose_usage_is_not_told_has_no_known_cost(
+    thread: LiveThread, server: ModelServer
+) -> None:
+    """Some endpoints tell no usage: nothing is counted, and the cost is said to be unknown."""
+    server.script([Reply(text=("Yes.",), usage=None)])
+    thread.run("Is it?")
+    assert thread.answer["usage"]["totalTokens"] == 0
+    usage = thread.cold_answer.usage
+    assert usage is not None
+    assert not usage.cost_known
+
+
 def test_a_price_that_models_json_leaves_out_is_looked_up(
     server: ModelServer, make_runtimes: MakeRuntimes, agent_dir: Path, tmp_path: Path
 ) -> None:
@@ -201,9 +213,21 @@ def test_a_price_that_models_json_leaves_out_is_looked_up(
     assert "priceUnknown" not in cost
 
 
-def test_an_answer_cut_by_its_length_says_so(thread: LiveThread, server: ModelServer) -> None:
+@pytest.mark.parametrize(
+    "api, finish",
+    [
+        ("openai-completions", "length"),
+        ("openai-responses", "max_output_tokens"),
+        ("anthropic-messages", "max_tokens"),
+        ("google-generative-ai", "MAX_TOKENS"),
+    ],
+)
+def test_an_answer_cut_by_its_length_says_so(
+    api: str, finish: str, server: ModelServer, make_runtimes: MakeRuntimes, tmp_path: Path
+) -> None:
     """It is complete as a run, and its message ends with ``length``."""
-    server.script([Reply(text=("A long",), finish="length")])
+    thread = new_thread(make_runtimes(MODELS[api]), tmp_path)
+    server.script([Reply(text=("A long",), finish=finish)])
     assert thread.run("Tell me all") == RunSettled("complete")
     assert thread.answer["stopReason"] == "length"
     assert thread.cold_answer.stop_reason == "length"
@@ -252,6 +276,14 @@ def test_a_second_prompt_while_busy_is_refused_in_words(
     gate.open()
     thread.wait_settled()
     assert thread.kinds().count("message:user") == 1
+
+
+def test_an_empty_prompt_is_refused(thread: LiveThread, server: ModelServer) -> None:
+    """There is nothing to ask a model."""
+    with pytest.raises(PromptRefused, match="empty"):
+        thread.start(" \n")
+    assert thread.events == []
+    assert server.requests() == []
 
 
 def test_a_prompt_may_follow_as_soon_as_a_run_is_settled(

@@ -120,7 +120,11 @@ class Answer:
             "api": self._model.api,
             "provider": self._model.provider,
             "model": self._model.id,
-            "usage": stored_usage(self._model, tokens_of(response.usage, self._model)),
+            "usage": stored_usage(
+                self._model,
+                tokens_of(response.usage, self._model),
+                answered=bool(response.parts),
+            ),
             "stopReason": ending.stop_reason,
             "timestamp": self.started_at,
         }

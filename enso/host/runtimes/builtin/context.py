@@ -14,7 +14,7 @@ from typing import Any, Final, cast
 
 from enso.host.decode import text_of
 from enso.host.runtimes.builtin.model import Model
-from enso.host.runtimes.builtin.session_context import Stored, blocks_of, session_context
+from enso.host.runtimes.builtin.session_context import Stored, blocks_of, role_of, session_context
 
 _SUMMARY_BEFORE: Final = (
     "The conversation history before this point was compacted into the following summary:\n\n"
@@ -38,15 +38,15 @@ def context_messages(branch: Sequence[Stored], model: Model) -> list[Stored]:
     is a list of blocks.
     """
     told = [message for stored in session_context(branch) for message in _told(stored)]
-    system = _system_text(message for message in told if message.get("role") == "system")
+    system = _system_text(message for message in told if role_of(message) == "system")
     head: list[Stored] = [{"role": "system", "content": system}] if system else []
-    spoken = [message for message in told if message.get("role") in _REPLAYED]
+    spoken = [message for message in told if role_of(message) in _REPLAYED]
     return head + _with_results(_adapted(spoken, model))
 
 
 def _told(message: Stored) -> list[Stored]:
     """One message of the format as the model is told it; none when it is not for the model."""
-    role = message.get("role")
+    role = role_of(message)
     if role == "system":
         return [message]
     if role in _REPLAYED:

@@ -7,6 +7,7 @@ to, without making one. Nothing starts before the first prompt.
 from __future__ import annotations
 
 import asyncio
+import contextlib
 from collections.abc import Callable, Coroutine, Mapping, Sequence
 from concurrent.futures import Future
 from pathlib import Path
@@ -14,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 
 from enso.host.contract import HostReadiness, PromptRefused, ThreadRuntime
 from enso.host.runtimes.builtin.configuration import ConfigurationFiles
-from enso.host.runtimes.builtin.local_model import LocalModel
+from enso.host.runtimes.builtin.local_model import LocalModel, LocalModelFailed
 from enso.host.runtimes.builtin.model import Model
 from enso.host.runtimes.builtin.model_choice import choose_model
 from enso.host.runtimes.builtin.model_description import ModelName, provider_name
@@ -26,7 +27,7 @@ from enso.host.runtimes.builtin.thread_settings import (
     transcript_model,
 )
 from enso.host.runtimes.builtin.timeouts import Timeouts
-from enso.host.runtimes.builtin.worker import Worker
+from enso.host.runtimes.builtin.worker import Worker, WorkerClosed
 from enso.host.session_file import SessionFile
 from enso.transcript import TranscriptEntry
 
@@ -115,9 +116,18 @@ class BuiltinRuntimes:
         )
         return await answer.stream(request)
 
+    def warm(self, model: Model) -> None:
+        """Start the bundled model's process, if it is the one; a failure shows when it is asked."""
+        if model.local:
+            with contextlib.suppress(LocalModelFailed):
+                self._local.endpoint()
+
     def start(self, run: Coroutine[Any, Any, None]) -> Future[None]:
-        """Run a coroutine in the shared loop."""
-        return self._worker.submit(run)
+        """Run a coroutine in the shared loop. Raises ``PromptRefused`` when that has ended."""
+        try:
+            return self._worker.submit(run)
+        except WorkerClosed as error:
+            raise PromptRefused("closed", "Enso is shutting down.") from error
 
     def in_loop(self, function: Callable[[], object]) -> None:
         """Call a function in the shared loop, soon."""

@@ -33,6 +33,11 @@ class Price:
     rates: Rates
     tiers: tuple[tuple[float, Rates], ...] = ()
 
+    @property
+    def is_free(self) -> bool:
+        """Whether nothing costs anything."""
+        return self.rates == Rates() and not self.tiers
+
     def rates_for(self, input_tokens: int) -> Rates:
         """The rates of a request with this whole input: the highest tier that it is above."""
         above = [tier for tier in self.tiers if input_tokens > tier[0]]

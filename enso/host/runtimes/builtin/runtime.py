@@ -62,6 +62,10 @@ class Services(Protocol):
         """The display name of a provider id."""
         ...
 
+    def warm(self, model: Model) -> None:
+        """Start what this model needs, if anything. Blocks; raises nothing."""
+        ...
+
     async def answer(
         self, model: Model, answer: Answer, session: SessionFile, level: str
     ) -> Ending:
@@ -69,7 +73,7 @@ class Services(Protocol):
         ...
 
     def start(self, run: Any) -> Future[None]:
-        """Run a coroutine in the shared loop."""
+        """Run a coroutine in the shared loop. Raises ``PromptRefused`` when that has ended."""
         ...
 
     def in_loop(self, function: Any) -> None:
@@ -118,13 +122,15 @@ class BuiltinRuntime:
                 raise PromptRefused(
                     "busy", "A run is in flight in this thread. Wait for it, or stop it first."
                 )
+            if not message.strip() and not images:
+                raise PromptRefused("empty", "The prompt is empty.")
             branch = self._session.branch()
             model = self._services.choose(branch)
             level = self._services.level(branch, model)
-            run = self._run = _Run()
-            run.done = self._services.start(
-                self._run_prompt(run, model, level, _user_message(message, images))
-            )
+            run = _Run()
+            prompt = _user_message(message, images)
+            run.done = self._services.start(self._run_prompt(run, model, level, prompt))
+            self._run = run
 
     def abort(self) -> None:
         """End the run that is in flight; what had streamed is kept."""
@@ -195,7 +201,9 @@ class BuiltinRuntime:
 
     async def _run_answer(self, run: _Run, model: Model, level: str) -> RunSettled:
         # The library is large: a server that only shows pages never loads it.
-        library = await asyncio.to_thread(_load_library)
+        library, _ = await asyncio.gather(
+            asyncio.to_thread(_load_library), asyncio.to_thread(self._services.warm, model)
+        )
         answer = library.answer.Answer(
             model, level, begin=lambda: self._begin(run, model, answer.started_at), tell=self._tell
         )
@@ -277,9 +285,10 @@ def _load_library() -> _Library:
 
 
 def _cancel(run: _Run) -> None:
-    run.aborted = True
-    if run.request is not None:
+    """Stop a run, once: a second cancellation would cut its clearing up short."""
+    if not run.aborted and run.request is not None:
         run.request.cancel()
+    run.aborted = True
 
 
 def _wait(done: Future[None]) -> None:

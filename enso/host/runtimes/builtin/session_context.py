@@ -10,6 +10,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, Final, cast
 
+from enso.host.decode import text_of
+
 Stored = Mapping[str, Any]
 """A stored JSON object."""
 
@@ -23,13 +25,15 @@ def session_context(branch: Sequence[Stored]) -> list[Stored]:
     """
     entries = _since_compaction(branch)
     edits = {
-        entry.get("targetId"): entry for entry in entries if entry.get("type") == "context_edit"
+        text_of(entry.get("targetId")): entry
+        for entry in entries
+        if entry.get("type") == "context_edit"
     }
     return [
         message
         for index, entry in enumerate(entries)
         if entry.get("type") != "compaction" or index == 0
-        for message in _edited(_messages_of(entry), edits.get(entry.get("id")))
+        for message in _edited(_messages_of(entry), edits.get(text_of(entry.get("id"))))
     ]
 
 
@@ -42,6 +46,11 @@ def message_of(entry: Stored) -> Stored:
     """The message of a ``message`` entry; empty for any other."""
     message = entry.get("message") if entry.get("type") == "message" else None
     return cast("Stored", message) if isinstance(message, dict) else {}
+
+
+def role_of(message: Stored) -> str:
+    """The role of a message; empty when it is no text."""
+    return text_of(message.get("role"))
 
 
 def blocks_of(content: Any) -> list[Stored]:
@@ -91,6 +100,6 @@ def _edited(messages: list[Stored], edit: Stored | None) -> list[Stored]:
         return []
     content = cast("Stored", replacement).get("content")
     return [
-        {**message, "content": content} if message.get("role") in _EDITABLE else message
+        {**message, "content": content} if role_of(message) in _EDITABLE else message
         for message in messages
     ]

@@ -33,21 +33,14 @@ class Tokens:
         return self.input + self.cache_read + self.cache_write
 
 
-NOTHING_USED: dict[str, Any] = {
-    "input": 0,
-    "output": 0,
-    "cacheRead": 0,
-    "cacheWrite": 0,
-    "totalTokens": 0,
-    "cost": {"input": 0, "output": 0, "cacheRead": 0, "cacheWrite": 0, "total": 0},
-}
-"""The usage of a request of which the provider told none: refused, or ended before it told."""
+def stored_usage(model: Model, tokens: Tokens | None, *, answered: bool) -> dict[str, Any]:
+    """The ``usage`` object for these tokens; ``None`` when the provider told of none.
 
-
-def stored_usage(model: Model, tokens: Tokens | None) -> dict[str, Any]:
-    """The ``usage`` object for these tokens."""
+    ``answered``: something had come. Then it cost something that is not known, unless the model is
+    free; a request that was refused cost nothing.
+    """
     if tokens is None:
-        return NOTHING_USED
+        return _nothing_told(unknown=answered and not (model.price and model.price.is_free))
     stored: dict[str, Any] = {
         "input": tokens.input,
         "output": tokens.output,
@@ -61,6 +54,14 @@ def stored_usage(model: Model, tokens: Tokens | None) -> dict[str, Any]:
     if model.api == "anthropic-messages":
         stored["cacheWrite1h"] = 0
     return stored
+
+
+def _nothing_told(*, unknown: bool) -> dict[str, Any]:
+    counts = {"input": 0, "output": 0, "cacheRead": 0, "cacheWrite": 0}
+    cost: dict[str, Any] = {**counts, "total": 0}
+    if unknown:
+        cost["priceUnknown"] = True
+    return {**counts, "totalTokens": 0, "cost": cost}
 
 
 def _cost(model: Model, tokens: Tokens) -> dict[str, Any]:

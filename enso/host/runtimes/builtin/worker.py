@@ -12,6 +12,12 @@ from concurrent.futures import Future
 from typing import Any, Final, TypeVar
 
 _Result = TypeVar("_Result")
+
+
+class WorkerClosed(Exception):
+    """The worker was closed: nothing runs in it any more."""
+
+
 _CLOSING_SECONDS: Final = 5.0
 
 
@@ -23,10 +29,15 @@ class Worker:
         self._lock = threading.Lock()
         self._loop: asyncio.AbstractEventLoop | None = None
         self._thread: threading.Thread | None = None
+        self._closed = False
 
     def submit(self, coroutine: Coroutine[Any, Any, _Result]) -> Future[_Result]:
-        """Run a coroutine in the loop; returns at once."""
-        return asyncio.run_coroutine_threadsafe(coroutine, self._running_loop())
+        """Run a coroutine in the loop; returns at once. Raises ``WorkerClosed``."""
+        try:
+            return asyncio.run_coroutine_threadsafe(coroutine, self._running_loop())
+        except WorkerClosed:
+            coroutine.close()
+            raise
 
     def call(self, function: Callable[[], object]) -> None:
         """Call a function in the loop, soon. Does nothing when no loop runs."""
@@ -44,7 +55,7 @@ class Worker:
         """Run ``last`` in the loop, if one was ever started, then end it."""
         with self._lock:
             loop, thread = self._loop, self._thread
-            self._loop = None
+            self._loop, self._closed = None, True
         if loop is None or thread is None:
             return
         asyncio.run_coroutine_threadsafe(last(), loop).result(_CLOSING_SECONDS)
@@ -53,6 +64,8 @@ class Worker:
 
     def _running_loop(self) -> asyncio.AbstractEventLoop:
         with self._lock:
+            if self._closed:
+                raise WorkerClosed
             if self._loop is None:
                 self._loop = loop = asyncio.new_event_loop()
                 self._thread = threading.Thread(
@@ -66,8 +79,11 @@ def _run(loop: asyncio.AbstractEventLoop) -> None:
     asyncio.set_event_loop(loop)
     try:
         loop.run_forever()
-        for task in asyncio.all_tasks(loop):
+        left = asyncio.all_tasks(loop)
+        for task in left:
             task.cancel()
+        if left:
+            loop.run_until_complete(asyncio.wait(left, timeout=_CLOSING_SECONDS))
         loop.run_until_complete(loop.shutdown_asyncgens())
         loop.run_until_complete(loop.shutdown_default_executor())
     finally:
