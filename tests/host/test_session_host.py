@@ -172,10 +172,11 @@ def test_a_new_thread_in_a_directory_that_is_gone_is_refused(tmp_path: Path) -> 
 
 def test_a_thread_of_version_1_keeps_its_links_when_it_is_continued(tmp_path: Path) -> None:
     """The ids that a cold read gave are the ids after migration on disk."""
-    path = place(named("v1-linear"), tmp_path / "agent")
+    recorded = named("v1-linear")
+    path = place(recorded, tmp_path / "agent")
     project = tmp_path / "mono"
     project.mkdir()
-    content = path.read_bytes().replace(b"/Users/badlogic/workspaces/pi-mono", bytes(project))
+    content = path.read_bytes().replace(recorded.listed["cwd"].encode(), bytes(project))
     path.write_bytes(content)
     host = host_of(tmp_path / "agent", project)
     (row,) = host.list_sessions()
