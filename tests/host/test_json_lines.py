@@ -30,7 +30,7 @@ JSON_VALUES = st.recursive(
     max_leaves=20,
 )
 
-DEEP = 3_000
+DEEP = 30_000
 
 
 def nested(inner: str, depth: int = DEEP) -> bytes:
