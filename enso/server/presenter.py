@@ -47,6 +47,10 @@ HTMX_CONFIG = json.dumps(
     }
 )
 
+NO_PROJECT = (
+    "None of this server's projects is a directory now, so a new thread has nowhere to run. "
+    "Start Enso in a directory, or name one with --project."
+)
 SIGN_WORDS = {
     "cold": "stored",
     "held": "live",
@@ -197,11 +201,15 @@ class Presenter:
         readiness = self._host.readiness(reading.entries)
         mode = reading.permission_mode
         labels = {choice.id: choice.label for choice in mode.modes}
-        projects = [] if reading.stored else [(one.id, one.name) for one in self._projects.all]
+        there = [one for one in self._projects.all if self._projects.can_run_in(one.directory)]
+        projects = [] if reading.stored else [(one.id, one.name) for one in there]
+        blocked = "" if readiness.model else readiness.what_to_do
+        if not reading.stored and not projects:
+            blocked = NO_PROJECT
         return Composer(
             action=urls.prompt(reading.thread_id),
             prompt_id=str(uuid.uuid4()),
-            blocked="" if readiness.model else readiness.what_to_do,
+            blocked=blocked,
             model_label=readiness.model.label if readiness.model else "",
             mode_label=labels.get(mode.mode, mode.mode),
             project_id=project_id or (projects[0][0] if projects else ""),

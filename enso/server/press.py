@@ -6,18 +6,19 @@ A snapshot is made for one follow, because each page begins at its own message.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 
 from enso import wire
 from enso.server.follow import Follow, Outgoing
+from enso.server.frames import partial_of
 from enso.server.live_state import Change
 from enso.server.looks import dom_token
-from enso.server.paging import last_page, page_from
+from enso.server.paging import Window, last_page, page_from
 from enso.server.reading import ThreadReading
 from enso.server.registry import Slot
 from enso.server.render import Renderer
-
-ReadSlot = Callable[[Slot], ThreadReading]
+from enso.server.views import HistoryView
+from enso.urls import Urls
 
 
 class Press:
@@ -46,9 +47,21 @@ class Press:
         if follow.dialect == "json":
             return Outgoing(frame, None)
         window = page_from(frame.messages, follow.first) if follow.first else None
-        window = window or last_page(frame.messages)
-        shown = frame.model_copy(update={"messages": list(window.messages)})
-        return Outgoing(frame, self._html(slot, shown))
+        if window is not None:
+            return Outgoing(frame, self._page(slot, frame, window))
+        # The page's beginning is not on this branch (or the page was empty): it begins anew.
+        window = last_page(frame.messages)
+        return Outgoing(frame, self._before(slot, window) + self._page(slot, frame, window))
+
+    def _page(self, slot: Slot, frame: wire.SnapshotFrame, window: Window) -> str:
+        return self._html(slot, frame.model_copy(update={"messages": list(window.messages)}))
+
+    def _before(self, slot: Slot, window: Window) -> str:
+        """What stands above the page: the way to earlier messages, in place of those shown."""
+        key = dom_token(slot.thread_id)
+        href = Urls().history(slot.thread_id, before=window.first) if window.before else None
+        view = HistoryView(key=key, messages=(), earlier_href=href, earlier_count=window.before)
+        return partial_of(f"before-{key}", "innerHTML", self._renderer.history(view))
 
     def _html(self, slot: Slot, frame: wire.Frame, *, new: bool = False) -> str:
         return self._renderer.frame(

@@ -303,3 +303,31 @@ def test_a_slow_reader_of_a_long_answer_gets_a_snapshot(
     final = [frame["message"] for frame in frames if frame["type"] == "message"][-1]
     assert final["parts"][0]["content"] == "".join(words)
     assert len(frames) < 1000
+
+
+def test_a_page_that_begins_in_the_middle_gets_snapshots_from_there(
+    host: FakeHost, listening: Listening
+) -> None:
+    """A snapshot begins at the page's first message; when that is gone, the page begins anew."""
+    host.store("t1", *(user(f"question {n:03}", id=f"q{n:03}") for n in range(100)))
+    with listening.follow("t1", html=True, first="q070") as socket:
+        snapshot = socket.text()
+    assert "question 070" in snapshot
+    assert "question 069" not in snapshot
+    assert "#before-t1" not in snapshot
+    with listening.follow("t1", html=True, first="gone") as socket:
+        snapshot = socket.text()
+    assert snapshot.startswith('<hx-partial hx-target="#before-t1" hx-swap="innerHTML">')
+    assert "/threads/t1/history?before=q040" in snapshot
+    assert "question 040" in snapshot
+    assert "question 039" not in snapshot
+
+
+def test_without_a_directory_to_run_in_the_fresh_page_says_so(
+    host: FakeHost, client: FlaskClient, project: Path
+) -> None:
+    """A new thread is not offered where it could not run."""
+    project.rmdir()
+    html = client.get("/").text
+    assert "nowhere to run" in html
+    assert "<textarea" not in html
