@@ -11,14 +11,14 @@ from __future__ import annotations
 import json
 import math
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from json import decoder
 from typing import Any, Final, cast
 
 import orjson
 
 MAX_DEPTH: Final = 96
-"""Containers nested deeper than this are read, and left out of what is kept."""
+"""How deep the values nest that leave the host; what lies deeper is read, and left out."""
 
 _BLANK: Final = " \t\r\n\v\f\xa0\ufeff"  # what JavaScript's trim takes, as far as it is met
 _scanstring = cast("Callable[[str, int, bool], tuple[str, int]]", vars(decoder)["scanstring"])
@@ -107,7 +107,7 @@ def _refuse_constant(name: str) -> Any:
 def _parse_hostile(text: str) -> Any:
     """Read with the standard library, and without recursion where its own runs out."""
     try:
-        return json.loads(text, parse_int=_number, parse_constant=_refuse_constant)
+        return _bounded(json.loads(text, parse_int=_number, parse_constant=_refuse_constant))
     except RecursionError:
         return _DeepReader(text).read()
     except ValueError as error:
@@ -115,6 +115,24 @@ def _parse_hostile(text: str) -> Any:
 
 
 _Container = dict[str, Any] | list[Any]
+
+
+def _bounded(value: Any) -> Any:
+    """The value with every container below ``MAX_DEPTH`` emptied: how deep the standard library
+    reads depends on the Python that runs."""
+    level: list[Any] = [value]
+    for _ in range(MAX_DEPTH):
+        level = [item for container in level for item in _items(container)]
+    for container in level:
+        if isinstance(container, (dict, list)):
+            cast("_Container", container).clear()
+    return value
+
+
+def _items(value: Any) -> Iterable[Any]:
+    if isinstance(value, dict):
+        return cast("dict[str, Any]", value).values()
+    return cast("list[Any]", value) if isinstance(value, list) else ()
 
 
 class _DeepReader:
@@ -172,7 +190,7 @@ class _DeepReader:
         closing = "}" if isinstance(container, dict) else "]"
         if mark == closing:
             return self._close()
-        if container or self._keys[-1]:
+        if self._keys[-1]:
             if mark != ",":
                 raise MalformedLine(f"no comma at {self._at}")
             mark = self._next()
@@ -184,7 +202,7 @@ class _DeepReader:
         return self._stack.pop()
 
     def _member(self, container: _Container, mark: str) -> None:
-        """Read one member into its container, unless it lies too deep to be kept."""
+        """Read one member into its container, which stays empty when it lies too deep."""
         depth = len(self._stack)
         key = ""
         if isinstance(container, dict):
@@ -196,11 +214,12 @@ class _DeepReader:
             mark = self._next()
         self._keys[depth - 1] = "seen"
         value = self._value(mark)
-        kept = None if depth >= MAX_DEPTH and isinstance(value, (dict, list)) else value
+        if depth > MAX_DEPTH:  # this container is empty in the end
+            return
         if isinstance(container, dict):
-            container[key] = kept
+            container[key] = value
         else:
-            container.append(kept)
+            container.append(value)
 
 
 # -- writing what the fast writer refuses ---------------------------------------------------------
