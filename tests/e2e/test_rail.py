@@ -1,0 +1,193 @@
+"""The rail in a browser: what is stored and what runs, finding, paging, and the phone's sheet."""
+
+from __future__ import annotations
+
+import re
+
+from playwright.sync_api import Browser, Page, expect
+
+from tests.e2e.conftest import Shop, Start, Watched
+from tests.e2e.pages import EnsoPage
+from tests.e2e.places import Place, assistant
+from tests.model_server import Gate, ModelServer, Reply
+
+MANY = 120
+PAGE = 50
+
+
+def many(place: Place) -> list[str]:
+    """A hundred and twenty threads; their ids, the oldest first."""
+    return [
+        place.thread(f"many-{number}", f"Errand number {number}.", "Run.").thread_id
+        for number in range(1, MANY + 1)
+    ]
+
+
+def test_a_thread_that_another_process_stores_appears_on_top(
+    page: Page, place: Place, start: Start
+) -> None:
+    """The first thread of an empty server, the next, their titles and counts, without a reload."""
+    enso = EnsoPage(page, start().url)
+    enso.open_fresh()
+    expect(page.locator("#rail-list")).to_contain_text("No threads yet.")
+    place.thread("t-1", "Stored by a terminal", "Yes.")
+    expect(enso.rows).to_have_count(1)
+    second = place.thread("t-2", "Stored\n  after   it", "Yes.")
+    expect(enso.rows).to_have_count(2)
+    assert enso.titles() == ["Stored after it", "Stored by a terminal"]
+    expect(enso.row("t-2")).to_contain_text("2 messages")
+    second.say("And on", "Yes.", "And on and on", "Yes.")
+    expect(enso.row("t-2")).to_contain_text("6 messages")
+    place.file_of("t-1").say("Back to the first", "Yes.")
+    expect(page.locator("#rail-list .title").first).to_have_text("Stored by a terminal")
+
+
+def test_a_renamed_thread_changes_its_title_everywhere(enso: EnsoPage, shop: Shop) -> None:
+    """A name that another process sets is on the row, over the open thread and on the window."""
+    thread = shop.place.thread(shop.place.new_id(), "A long first message", "Yes.")
+    enso.open(thread.thread_id)
+    enso.expect_thread(thread.thread_id, "A long first message")
+    thread.append("session_info", name="Short name")
+    expect(enso.row(thread.thread_id)).to_contain_text("Short name")
+    enso.expect_thread(thread.thread_id, "Short name")
+
+
+def test_a_running_thread_has_the_busy_mark_and_loses_it(
+    enso: EnsoPage, shop: Shop, model_server: ModelServer
+) -> None:
+    """Busy is shown in a tab that looks at another thread, and does not lock the row."""
+    other = shop.place.thread(shop.place.new_id(), "Look at me meanwhile", "Yes.")
+    gate = Gate()
+    model_server.script([Reply(text=["Working on it"], gate=gate)])
+    enso.open_fresh()
+    enso.prompt("Take your time")
+    running = enso.thread_id
+    enso.row(other.thread_id).click()
+    enso.expect_thread(other.thread_id, "Look at me meanwhile")
+    enso.expect_sign(running, "busy")
+    enso.row(running).click()
+    enso.expect_thread(running, "Take your time")
+    expect(enso.replies).to_contain_text(["Working on it"])
+    expect(enso.status).to_contain_text("Working")
+    enso.row(other.thread_id).click()
+    gate.open()
+    enso.expect_sign(running, "held")
+
+
+def test_refused_and_interrupted_threads_are_marked(enso: EnsoPage, shop: Shop) -> None:
+    """The signs say how a thread ended, as drawings and as words; a reply takes them away."""
+    place = shop.place
+    refused = place.thread(
+        place.new_id(),
+        "Was refused",
+        assistant(at=1, stopReason="error", errorMessage="401: bad key"),
+    )
+    interrupted = place.thread(place.new_id(), "Was never answered")
+    complete = place.thread(place.new_id(), "Went well", "Yes.")
+    enso.open(complete.thread_id)
+    for thread, sign, word in (
+        (refused, "refused", "refused"),
+        (interrupted, "cut", "interrupted"),
+        (complete, "cold", "stored"),
+    ):
+        enso.expect_sign(thread.thread_id, sign)
+        expect(enso.row(thread.thread_id)).to_contain_text(word)
+    enso.row(interrupted.thread_id).click()
+    expect(enso.log).to_contain_text("This prompt was never answered.")
+    interrupted.append(message=assistant("Now it is.", at=2))
+    enso.expect_sign(interrupted.thread_id, "cold")
+    expect(enso.replies.last).to_contain_text("Now it is.")
+    expect(enso.log).not_to_contain_text("This prompt was never answered.")
+
+
+def test_the_open_row_is_marked_and_in_view_though_it_is_old(
+    page: Page, place: Place, start: Start
+) -> None:
+    """The row of a thread older than all that are listed is there, marked and in view."""
+    ids = many(place)
+    enso = EnsoPage(page, start().url)
+    enso.open(ids[0])
+    expect(enso.rows).to_have_count(PAGE + 1)
+    enso.expect_thread(ids[0], "Errand number 1.")
+    expect(enso.row(ids[0])).to_be_in_viewport()
+    # News redraws the rows: the open one is still there, and the rail has not moved.
+    place.thread("news", "News", "Yes.")
+    expect(enso.row("news")).to_be_attached()
+    expect(enso.row(ids[0])).to_be_in_viewport()
+    # So it is when another thread is opened from there, and by Back.
+    middle = ids[-PAGE + 2]
+    enso.row(middle).click()
+    enso.expect_thread(middle, f"Errand number {MANY - PAGE + 3}.")
+    expect(enso.row(middle)).to_be_in_viewport()
+    page.go_back()
+    enso.expect_thread(ids[0], "Errand number 1.")
+    expect(enso.row(ids[0])).to_be_in_viewport()
+
+
+def test_finding_filters_the_rows_and_news_keep_the_filter(
+    page: Page, place: Place, start: Start
+) -> None:
+    """Words find titles; nothing found says so; what is stored meanwhile is filtered too."""
+    ids = many(place)
+    enso = EnsoPage(page, start().url)
+    enso.open(ids[-1])
+    enso.find.press_sequentially("errand 77")
+    expect(enso.rows).to_have_count(1)
+    expect(enso.row("many-77")).to_be_visible()
+    place.thread("errand-77-again", "ERRAND 77 again", "Yes.")
+    place.thread("unrelated", "Something else", "Yes.")
+    expect(enso.rows).to_have_count(2)
+    assert enso.titles() == ["ERRAND 77 again", "Errand number 77."]
+    enso.row("many-77").click()
+    enso.expect_thread("many-77", "Errand number 77.")
+    expect(enso.find).to_have_value("errand 77")
+    expect(enso.rows).to_have_count(2)
+    enso.find.fill("no such thing at all")
+    expect(page.locator("#rail-list")).to_contain_text("No thread fits “no such thing at all”.")
+    enso.find.fill("")
+    expect(enso.row("unrelated")).to_be_visible()
+    enso.expect_thread("many-77", "Errand number 77.")
+
+
+def test_more_rows_come_and_stay(page: Page, place: Place, start: Start) -> None:
+    """The rail shows a page of rows, more on a click, and keeps them when news come."""
+    ids = many(place)
+    enso = EnsoPage(page, start().url)
+    enso.open(ids[-1])
+    expect(enso.rows).to_have_count(PAGE)
+    page.get_by_role("link", name=re.compile("Show more")).click()
+    expect(enso.rows).to_have_count(MANY)
+    expect(page.get_by_role("link", name=re.compile("Show more"))).to_have_count(0)
+    place.thread("news", "News", "Yes.")
+    expect(enso.rows).to_have_count(MANY + 1)
+    enso.row(ids[0]).click()
+    enso.expect_thread(ids[0], "Errand number 1.")
+    expect(enso.rows).to_have_count(MANY + 1)
+
+
+def test_on_a_phone_the_rail_is_a_sheet_that_closes_on_a_choice(
+    browser: Browser, shop: Shop, watched: Watched
+) -> None:
+    """At 390 pixels the rail opens as a sheet, stays current, and gives way to the choice."""
+    place = shop.place
+    first = place.thread(place.new_id(), "Read on the train", "Yes.")
+    second = place.thread(place.new_id(), "Read on the bus", "Yes.")
+    context = browser.new_context(
+        viewport={"width": 390, "height": 844}, has_touch=True, is_mobile=True
+    )
+    enso = EnsoPage(watched.watch(context.new_page()), shop.url)
+    enso.open(first.thread_id)
+    expect(enso.row(second.thread_id)).not_to_be_visible()
+    enso.page.get_by_role("button", name="Threads").tap()
+    expect(enso.row(second.thread_id)).to_be_visible()
+    expect(enso.row(first.thread_id)).to_be_in_viewport()
+    third = place.thread(place.new_id(), "Read on the ship", "Yes.")
+    expect(enso.row(third.thread_id)).to_be_visible()
+    enso.row(second.thread_id).tap()
+    expect(enso.row(second.thread_id)).not_to_be_visible()
+    enso.expect_thread(second.thread_id, "Read on the bus")
+    assert enso.page.evaluate("document.documentElement.scrollWidth === innerWidth")
+    enso.page.get_by_role("button", name="Threads").tap()
+    enso.page.touchscreen.tap(380, 400)
+    expect(enso.row(first.thread_id)).not_to_be_visible()
+    context.close()
