@@ -270,6 +270,18 @@ class Context(Shape):
     window: int | None
 
 
+class Activity(Shape):
+    """What a run does now. ``until``: ISO 8601, when a wait ends; ``attempt`` of ``attempts``."""
+
+    kind: Literal[
+        "asking", "answering", "tools", "retry-wait", "compacting", "stopping", "needs-you"
+    ]
+    detail: str
+    until: str | None = left_out()
+    attempt: int | None = left_out()
+    attempts: int | None = left_out()
+
+
 class Status(Shape):
     """Whether a thread is live and busy, and the one word for it."""
 
@@ -278,15 +290,139 @@ class Status(Shape):
     generation: int
     word: Literal["cold", "held", "busy", "needs you", "refused", "interrupted"]
     refusal: Refusal | None = left_out()
+    activity: Activity | None = left_out()
+
+
+class DialogOption(Shape):
+    """One answer that can be chosen."""
+
+    value: str
+    label: str
+
+
+class DialogTool(Shape):
+    """The tool call that a permission is asked for."""
+
+    name: str
+    arguments: Any
 
 
 class Dialog(Shape):
-    """A question that holds up a run until a person answers it."""
+    """A question that holds up a run until a person answers it. Times are ISO 8601 in UTC."""
 
     id: str
     kind: Literal["permission", "select", "confirm", "input", "editor"]
     title: str
     message: str | None = left_out()
+    options: list[DialogOption]
+    tool: DialogTool | None = left_out()
+    created_at: str | None = left_out()
+    expires_at: str | None = left_out()
+
+
+class DialogAnswer(Shape):
+    """An answer to a dialog: a value, or that it was cancelled; ``reason`` goes with a denial."""
+
+    value: str | None = Field(default=None, max_length=100_000)
+    cancelled: bool = False
+    reason: str | None = Field(default=None, max_length=10_000)
+
+
+class ModeRequest(Shape):
+    """The permission mode to go into."""
+
+    mode: str = Field(max_length=100)
+
+
+class ModelRequest(Shape):
+    """The model, and perhaps the thinking level, that the next prompt goes to."""
+
+    provider: str = Field(max_length=500)
+    model: str = Field(max_length=500)
+    thinking_level: str | None = Field(default=None, max_length=50)
+
+
+class QueueRequest(Shape):
+    """A prompt for a run in flight: after the tools that run now, or after all of it."""
+
+    message: str
+    when: Literal["steer", "after"] = "steer"
+    images: list[PromptImage] = Field(default_factory=list[PromptImage], max_length=16)
+
+
+class NameRequest(Shape):
+    """A thread's new name; empty takes it away."""
+
+    name: str = Field(max_length=2000)
+
+
+class EntryRequest(Shape):
+    """An entry of the branch, by its id; none for the whole branch or its root."""
+
+    entry_id: str | None = Field(default=None, max_length=200)
+
+
+class LabelRequest(Shape):
+    """A label on an entry; empty takes it away."""
+
+    entry_id: str = Field(max_length=200)
+    label: str = Field(max_length=500)
+
+
+class CompactRequest(Shape):
+    """What a summary should look at."""
+
+    instructions: str = Field(default="", max_length=20_000)
+
+
+class Done(Shape):
+    """The answer to a command that was taken; ``id`` names what it made or touched."""
+
+    id: str | None = left_out()
+
+
+class ModelChoice(Shape):
+    """A model that can be chosen, with the thinking levels that it takes."""
+
+    provider: str
+    model: str
+    label: str
+    levels: list[str]
+    context_window: int | None = None
+
+
+class Models(Shape):
+    """The models that can be chosen."""
+
+    models: list[ModelChoice]
+
+
+class Command(Shape):
+    """A slash command: its name without the slash, and what it does."""
+
+    name: str
+    description: str
+    source: Literal["enso", "prompt", "skill"]
+    argument_hint: str | None = left_out()
+
+
+class Commands(Shape):
+    """The slash commands of a thread."""
+
+    commands: list[Command]
+
+
+class WaitingDialog(Shape):
+    """A dialog that waits for a person, and the thread that it holds up."""
+
+    thread_id: str
+    dialog: Dialog
+
+
+class Waiting(Shape):
+    """Every dialog that waits, oldest first."""
+
+    dialogs: list[WaitingDialog]
 
 
 class QueuedPrompt(Shape):
@@ -351,6 +487,31 @@ class PartFrame(Shape):
     part: MessagePart
 
 
+class DialogFrame(Shape):
+    """A dialog opened (``dialog``), or one was settled (``closed`` is its id, with the outcome)."""
+
+    type: Literal["dialog"] = "dialog"
+    dialog: Dialog | None = left_out()
+    closed: str | None = left_out()
+    outcome: str | None = left_out()
+
+
+class QueueFrame(Shape):
+    """The queue as it now is."""
+
+    type: Literal["queue"] = "queue"
+    queue: list[QueuedPrompt]
+
+
+class ToolProgressFrame(Shape):
+    """The tail of a running tool's output so far, in place of what was told before."""
+
+    type: Literal["tool-progress"] = "tool-progress"
+    message_id: str
+    call_id: str
+    text: str
+
+
 class UsageFrame(Shape):
     """The thread's spend and context changed."""
 
@@ -397,6 +558,9 @@ Frame = Annotated[
     | PartFrame
     | UsageFrame
     | ModeFrame
+    | DialogFrame
+    | QueueFrame
+    | ToolProgressFrame
     | RailFrame
     | NoticeFrame
     | HeartbeatFrame,
