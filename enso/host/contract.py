@@ -61,8 +61,19 @@ class SessionNotWritten(HostError):
         super().__init__(why)
 
 
+class ThreadNotStored(HostError):
+    """No log is stored under this id, or none that this server serves."""
+
+    status = 404
+    code = "not-found"
+
+    def __init__(self, thread_id: str, why: str = "No thread is stored under this id.") -> None:
+        self.thread_id = thread_id
+        super().__init__(why)
+
+
 class PromptRefused(HostError):
-    """The runtime cannot take a prompt now: no model, no key, a model that is gone, or busy."""
+    """The runtime cannot do this now: no model, no key, a model that is gone, busy, or not busy."""
 
     status = 409
 
@@ -133,6 +144,98 @@ class PermissionModeState:
     modes: tuple[PermissionModeChoice, ...]
 
 
+# -- what a runtime waits for, and what it is doing -----------------------------------------------
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DialogOption:
+    """One answer that can be chosen; ``value`` is what ``DialogAnswer`` says."""
+
+    value: str
+    label: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Dialog:
+    """A question that holds up a run until a person answers it, however long that takes.
+
+    A ``permission`` asks about a call of ``tool_name`` with ``arguments``; its values are ``once``,
+    ``thread`` and ``deny``. A ``confirm``'s are ``yes`` and ``no``. An ``input`` or ``editor`` is
+    answered by any text. Times are milliseconds since the epoch.
+    """
+
+    id: str
+    kind: Literal["permission", "select", "confirm", "input", "editor"]
+    title: str
+    message: str = ""
+    options: tuple[DialogOption, ...] = ()
+    tool_name: str = ""
+    arguments: Any = None
+    tool_call_id: str = ""
+    created_at: int
+    expires_at: int | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DialogAnswer:
+    """What a person said: a value, or that the question was put away; ``reason`` for a ``deny``."""
+
+    value: str | None = None
+    cancelled: bool = False
+    reason: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class QueuedPrompt:
+    """A message that waits: ``steer`` for the current tools, ``after`` for the run to settle."""
+
+    id: str
+    message: str
+    when: Literal["steer", "after"]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Activity:
+    """What a busy run is doing now, for the status line.
+
+    ``until`` (ms since the epoch) is when a ``retry-wait`` ends; ``attempt`` of ``attempts`` is the
+    retry that follows it.
+    """
+
+    kind: Literal[
+        "asking", "answering", "tools", "retry-wait", "compacting", "stopping", "needs-you"
+    ]
+    detail: str = ""
+    until: int | None = None
+    attempt: int = 0
+    attempts: int = 0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Command:
+    """A slash command, named without its slash.
+
+    ``prompt`` and ``skill`` ones are expanded by the runtime when a prompt begins with them; an
+    ``enso`` one is done by whoever takes it from the person, through the contract's methods.
+    """
+
+    name: str
+    description: str
+    source: Literal["enso", "prompt", "skill"]
+    argument_hint: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ModelChoice:
+    """A model that can be chosen, with the thinking levels that it takes."""
+
+    provider: str
+    model: str
+    label: str
+    levels: tuple[str, ...]
+    context_window: int | None
+
+
 # -- what a runtime says while it runs ----------------------------------------------------------
 
 
@@ -188,6 +291,43 @@ class MessageDropped:
 
 
 @dataclass(frozen=True, slots=True)
+class DialogOpened:
+    """A question waits for a person."""
+
+    dialog: Dialog
+
+
+@dataclass(frozen=True, slots=True)
+class DialogClosed:
+    """A question waits no more. ``outcome``: the chosen value, ``cancelled`` or ``stopped``."""
+
+    dialog_id: str
+    outcome: str
+
+
+@dataclass(frozen=True, slots=True)
+class ToolProgress:
+    """The end of a running tool's output so far; replaces what was told of this call before."""
+
+    tool_call_id: str
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class QueueChanged:
+    """What waits to be said to the model, as it now is, in the order of delivery."""
+
+    items: tuple[QueuedPrompt, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class ActivityChanged:
+    """The run does something else now. A settled run has no activity."""
+
+    activity: Activity
+
+
+@dataclass(frozen=True, slots=True)
 class RunNotice:
     """A sentence for the person, not part of the transcript."""
 
@@ -209,6 +349,11 @@ ThreadEvent = (
     | PartDelta
     | PartReplaced
     | MessageDropped
+    | DialogOpened
+    | DialogClosed
+    | ToolProgress
+    | QueueChanged
+    | ActivityChanged
     | RunNotice
     | RunSettled
 )
@@ -236,8 +381,10 @@ class ModelInUse:
 class ThreadRuntime(Protocol):
     """What runs one thread: takes prompts, one run at a time, and tells what happens.
 
-    A run begins with ``prompt`` and ends with ``RunSettled``; its events reach the one listener in
-    order, from a worker of the runtime's, which must not be held up.
+    A run begins with ``prompt`` or ``compact`` and ends with ``RunSettled``; its events reach the
+    one listener in order, from a worker of the runtime's, which must not be held up. What is stored
+    outside of a run is told before the method that stores it returns, from the caller's worker.
+    Entries stay in memory until the first answer begins: a thread without one leaves no file.
     """
 
     def listen(self, listener: EventListener) -> None:
@@ -254,6 +401,85 @@ class ThreadRuntime(Protocol):
 
     def model(self) -> ModelInUse | None:
         """The model of the next prompt; ``None`` when none is configured."""
+        ...
+
+    # -- while a run is in flight
+
+    def queue(
+        self,
+        message: str,
+        images: Sequence[PromptImage] = (),
+        *,
+        when: Literal["steer", "after"],
+    ) -> str:
+        """Have a message delivered to the run in flight; returns the queued item's id.
+
+        ``steer``: after the current tools; ``after``: when the run would settle. It stays one run.
+        Raises ``PromptRefused`` with code ``not-busy`` when there is none.
+        """
+        ...
+
+    def take_back(self, item_id: str) -> QueuedPrompt | None:
+        """Take a queued item out again; ``None`` when it is gone or was delivered."""
+        ...
+
+    def queued(self) -> tuple[QueuedPrompt, ...]:
+        """What waits, in the order of delivery."""
+        ...
+
+    def answer(self, dialog_id: str, answer: DialogAnswer) -> bool:
+        """Answer a dialog. False: it is unknown or was answered before, so this does nothing."""
+        ...
+
+    def dialogs(self) -> tuple[Dialog, ...]:
+        """The dialogs that are open, oldest first."""
+        ...
+
+    def activity(self) -> Activity | None:
+        """What the run in flight is doing; ``None`` when there is none."""
+        ...
+
+    def retry_now(self) -> bool:
+        """End a retry wait at once, without giving up. False: the run is in none."""
+        ...
+
+    # -- what a person sets; each is an entry
+
+    def set_mode(self, mode: str) -> None:
+        """Change the permission mode, also while busy; raises ``PromptRefused`` for an unknown."""
+        ...
+
+    def set_model(self, provider: str, model: str, level: str | None = None) -> None:
+        """Choose the model, and the thinking level, of the next prompt.
+
+        Raises ``PromptRefused`` while busy, and for a model that is not configured or has no key.
+        """
+        ...
+
+    def compact(self, instructions: str = "") -> None:
+        """Start a run that sums up the conversation so far. Raises ``PromptRefused``."""
+        ...
+
+    def rename(self, name: str) -> None:
+        """Name the thread; the empty name takes its name away."""
+        ...
+
+    def label(self, entry_id: str, label: str) -> None:
+        """Label an entry of the file; the empty label takes it away. Raises ``PromptRefused``."""
+        ...
+
+    def go_to(self, entry_id: str | None) -> None:
+        """Continue from another entry of the file, as pi's ``/tree`` does without a summary.
+
+        The leaf becomes that entry; for a user message what it answered, so that it can be said
+        differently; ``None``: before everything. Nothing is stored before the next entry is, and
+        no event tells: read the thread anew. Raises ``PromptRefused`` while busy, or for an
+        unknown id.
+        """
+        ...
+
+    def commands(self) -> tuple[Command, ...]:
+        """The slash commands of this thread."""
         ...
 
     def close(self) -> None:
@@ -387,6 +613,31 @@ class AgentHost(Protocol):
 
     def provider_name(self, provider: str) -> str:
         """The display name of a provider id (``OpenAI``); the id itself when it has none."""
+        ...
+
+    def models(self) -> list[ModelChoice]:
+        """Every configured model that a prompt could go to, in the order of the configuration."""
+        ...
+
+    def commands(self, directory: Path) -> tuple[Command, ...]:
+        """The slash commands of a thread of this directory, without building one."""
+        ...
+
+    def fork(self, thread_id: str, entry_id: str | None, new_id: str) -> Path:
+        """Store a new thread under ``new_id``: the branch up to this user message, without it.
+
+        Entries keep their ids; the header names the file it comes from. ``None``: the whole branch.
+        A fork that holds no answer yet is not stored: it is returned as the path it will have, and
+        ``create_session`` under ``new_id`` continues it. Raises ``HostError``.
+        """
+        ...
+
+    def delete(self, thread_id: str) -> None:
+        """Move a stored thread, which must not be live, to the trash. Raises ``HostError``."""
+        ...
+
+    def restore(self, thread_id: str) -> bool:
+        """Take a deleted thread back from the trash; False when it is not there."""
         ...
 
     def on_change(self, listener: ChangeListener) -> Callable[[], None]:

@@ -4,15 +4,21 @@ from __future__ import annotations
 
 import threading
 from collections import deque
-from collections.abc import Callable, Mapping, Sequence
-from typing import Any, Final
+from collections.abc import Callable, Generator, Mapping, Sequence
+from contextlib import contextmanager
+from typing import Any, Final, Literal
 
 from enso.host.contract import (
+    Activity,
+    Command,
+    Dialog,
+    DialogAnswer,
     EventListener,
     HostedThreadInspection,
     ModelInUse,
     PermissionModeState,
     PromptImage,
+    QueuedPrompt,
     ThreadEvent,
     ThreadRuntime,
     ToolCallVerdict,
@@ -53,10 +59,20 @@ class RecordingRuntime:
 
     def prompt(self, message: str, images: Sequence[PromptImage] = ()) -> None:
         """As the contract says. A prompt that is refused leaves the kept events as they were."""
+        with self._recording_anew():
+            self._runtime.prompt(message, images)
+
+    def compact(self, instructions: str = "") -> None:
+        """As the contract says; a run like a prompt's."""
+        with self._recording_anew():
+            self._runtime.compact(instructions)
+
+    @contextmanager
+    def _recording_anew(self) -> Generator[None]:
         with self._lock:
             before, self._events = self._events, deque[ThreadEvent](maxlen=KEPT_EVENTS)
         try:
-            self._runtime.prompt(message, images)
+            yield
         except BaseException:
             with self._lock:
                 before.extend(self._events)
@@ -70,6 +86,64 @@ class RecordingRuntime:
     def model(self) -> ModelInUse | None:
         """As the contract says."""
         return self._runtime.model()
+
+    def queue(
+        self,
+        message: str,
+        images: Sequence[PromptImage] = (),
+        *,
+        when: Literal["steer", "after"],
+    ) -> str:
+        """As the contract says."""
+        return self._runtime.queue(message, images, when=when)
+
+    def take_back(self, item_id: str) -> QueuedPrompt | None:
+        """As the contract says."""
+        return self._runtime.take_back(item_id)
+
+    def queued(self) -> tuple[QueuedPrompt, ...]:
+        """As the contract says."""
+        return self._runtime.queued()
+
+    def answer(self, dialog_id: str, answer: DialogAnswer) -> bool:
+        """As the contract says."""
+        return self._runtime.answer(dialog_id, answer)
+
+    def dialogs(self) -> tuple[Dialog, ...]:
+        """As the contract says."""
+        return self._runtime.dialogs()
+
+    def activity(self) -> Activity | None:
+        """As the contract says."""
+        return self._runtime.activity()
+
+    def retry_now(self) -> bool:
+        """As the contract says."""
+        return self._runtime.retry_now()
+
+    def set_mode(self, mode: str) -> None:
+        """As the contract says."""
+        self._runtime.set_mode(mode)
+
+    def set_model(self, provider: str, model: str, level: str | None = None) -> None:
+        """As the contract says."""
+        self._runtime.set_model(provider, model, level)
+
+    def rename(self, name: str) -> None:
+        """As the contract says."""
+        self._runtime.rename(name)
+
+    def label(self, entry_id: str, label: str) -> None:
+        """As the contract says."""
+        self._runtime.label(entry_id, label)
+
+    def go_to(self, entry_id: str | None) -> None:
+        """As the contract says."""
+        self._runtime.go_to(entry_id)
+
+    def commands(self) -> tuple[Command, ...]:
+        """As the contract says."""
+        return self._runtime.commands()
 
     def close(self) -> None:
         """As the contract says."""
@@ -105,7 +179,7 @@ class SessionThread:
             session_dir=session.directory,
             session_file=session.path if session.exists() else None,
             entries=self._view.entries(),
-            commands=(),
+            commands=tuple(command.name for command in self._runtime.commands()),
             name=session.name,
         )
 

@@ -45,6 +45,21 @@ def stored_mode(transcript: Sequence[TranscriptEntry]) -> PermissionModeState:
     return PermissionModeState(mode=mode, agent=agent, modes=MODES)
 
 
+def changed_mode(transcript: Sequence[TranscriptEntry], mode: str, *, at: int) -> dict[str, Any]:
+    """The data of the ``modes`` entry that changes a transcript to ``mode``; ``at`` is ms.
+
+    What else the last such entry holds is kept: another program may have put it there.
+    """
+    stored: Iterator[Any] = (
+        entry.data
+        for entry in reversed(transcript)
+        if isinstance(entry, TranscriptCustom) and entry.custom_type == "modes"
+    )
+    datas = (cast("dict[str, Any]", data) for data in stored if isinstance(data, dict))
+    kept = next(datas, dict[str, Any]())
+    return {**kept, "mode": mode, "previous": stored_mode(transcript).mode, "at": at}
+
+
 def _names(
     transcript: Sequence[TranscriptEntry], custom_type: str, key: str
 ) -> Iterator[str | None]:

@@ -12,7 +12,7 @@ import os
 import re
 import threading
 import uuid
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, Final
@@ -64,11 +64,16 @@ class SessionFile:
 
     @classmethod
     def create(
-        cls, sessions_dir: Path, thread_id: str, cwd: Path, parent: str | None = None
+        cls,
+        sessions_dir: Path,
+        thread_id: str,
+        cwd: Path,
+        parent: str | None = None,
+        entries: Sequence[Entry] = (),
     ) -> SessionFile:
         """A new session of ``thread_id`` in ``cwd``. Nothing is on disk until ``begin``.
 
-        ``parent`` is the path of the session it was forked from.
+        ``parent`` is the path of the session it was forked from, ``entries`` what it has of it.
         """
         now = iso_now()
         stored: Entry = {
@@ -84,7 +89,8 @@ class SessionFile:
         if header is None:
             raise SessionUnreadable(thread_id, "This is no session header.")
         name = f"{re.sub('[:.]', '-', now)}_{thread_id}.jsonl"
-        return cls(sessions_dir / directory_name(cwd) / name, header, None)
+        path = sessions_dir / directory_name(cwd) / name
+        return cls(path, header, SessionLog(header, list(entries)))
 
     @property
     def thread_id(self) -> str:
@@ -121,11 +127,11 @@ class SessionFile:
     def branch(self) -> list[Entry]:
         """The stored entries from root to leaf, in the shapes of version 3."""
         with self._lock:
-            return branch_of(self._entries)
+            return [] if self._leaf_id is None else branch_of(self._entries, self._leaf_id)
 
     @property
     def leaf_id(self) -> str | None:
-        """The id of the last entry: the parent of the next one."""
+        """The id of the parent of the next entry: the last one, until ``go_to`` said another."""
         with self._lock:
             return self._leaf_id
 
@@ -148,6 +154,17 @@ class SessionFile:
                 pass
             self._given_out.add(entry_id)
             return entry_id
+
+    def go_to(self, entry_id: str | None) -> bool:
+        """Make another entry the leaf, or none; False when there is no such entry.
+
+        In memory alone: whoever opens the file next is at its last entry again.
+        """
+        with self._lock:
+            known = entry_id is None or entry_id in self._ids
+            if known:
+                self._leaf_id = entry_id
+            return known
 
     def changed_elsewhere(self) -> bool:
         """Whether another program changed or removed the file since it was last read or written."""

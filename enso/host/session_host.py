@@ -10,24 +10,32 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Protocol
+from weakref import WeakValueDictionary
 
 from enso.host.contract import (
     ChangeListener,
+    Command,
     HostedThread,
     HostReadiness,
+    ModelChoice,
     PermissionModeState,
+    PromptRefused,
     SessionDirectoryRefused,
+    SessionNotWritten,
     SessionUnreadable,
     StoredThread,
     StoredThreadRead,
+    ThreadNotStored,
     ThreadRuntime,
 )
 from enso.host.decode import decode_branch
 from enso.host.hosted_thread import SessionThread
 from enso.host.modes import fresh_mode, stored_mode
 from enso.host.session_file import SessionFile
+from enso.host.session_fork import forked_entries, is_conversation
 from enso.host.session_listing import SessionListing
 from enso.host.session_log import SessionLog, read_session
+from enso.host.session_trash import SessionTrash
 from enso.host.session_watch import SessionWatch
 from enso.host.usage import total_usage
 from enso.projects import Projects
@@ -50,6 +58,14 @@ class RuntimeFactory(Protocol):
         """The display name of a provider id; the id itself when it has none."""
         ...
 
+    def models(self) -> list[ModelChoice]:
+        """Every model that a prompt could go to."""
+        ...
+
+    def commands(self, directory: Path) -> tuple[Command, ...]:
+        """The slash commands of a thread of this directory."""
+        ...
+
     def close(self) -> None:
         """End every child process."""
         ...
@@ -64,6 +80,9 @@ class SessionHost:
         self._runtimes = runtimes
         self._listing = SessionListing(self._sessions_dir, projects)
         self._watch = SessionWatch(self._sessions_dir, self._listing)
+        self._trash = SessionTrash(agent_dir, projects)
+        self._open_files: WeakValueDictionary[str, SessionFile] = WeakValueDictionary()
+        self._unstored_forks: dict[str, SessionFile] = {}
 
     # -- live -------------------------------------------------------------------------------------
 
@@ -80,8 +99,12 @@ class SessionHost:
         stored = self._listing.find(thread_id)
         if stored is not None:
             session = self._open(stored)
+        elif thread_id in self._unstored_forks:
+            session = self._unstored_forks[thread_id]
+            self._require_served(session.cwd)
         else:
             session = self._create(thread_id, new_session_directory())
+        self._open_files[thread_id] = session
         runtime = self._runtimes.build(session)
         return SessionThread(session, runtime, self._runtimes.provider_name)
 
@@ -146,7 +169,57 @@ class SessionHost:
         """The mode a transcript ends in, else the fresh state."""
         return stored_mode(transcript)
 
+    # -- forks and the trash ----------------------------------------------------------------------
+
+    def fork(self, thread_id: str, entry_id: str | None, new_id: str) -> Path:
+        """Store a new thread that begins as a part of another; see the contract."""
+        if not is_thread_id(new_id):
+            raise SessionUnreadable(new_id, refused_id_sentence(new_id))
+        if self._listing.find(new_id) is not None:
+            raise SessionNotWritten(new_id, "A thread is stored under this id already.")
+        source = self._source_of_fork(thread_id)
+        leaf = source.leaf_id
+        entries = forked_entries(source.entries(), entry_id, leaf)
+        if entries is None:
+            raise PromptRefused("unknown-entry", "This thread has no such message to fork from.")
+        session = SessionFile.create(
+            self._sessions_dir, new_id, source.cwd, str(source.path), entries
+        )
+        if any(is_conversation(entry) for entry in entries):
+            session.begin()
+        else:
+            self._unstored_forks[new_id] = session
+        return session.path
+
+    def _source_of_fork(self, thread_id: str) -> SessionFile:
+        """The session as it is live, which may stand at another leaf, else as it is stored."""
+        stored = self._listing.find(thread_id)
+        if stored is None:
+            raise ThreadNotStored(thread_id)
+        self._require_served(stored.cwd)
+        live = self._open_files.get(thread_id)
+        return live if live is not None and live.path == stored.path else self._open(stored)
+
+    def delete(self, thread_id: str) -> None:
+        """Move the thread's file to the trash; see the contract."""
+        stored = self.stored_thread(thread_id)
+        if stored is None:
+            raise ThreadNotStored(thread_id)
+        self._trash.throw_away(stored.path, thread_id)
+
+    def restore(self, thread_id: str) -> bool:
+        """Take the thread's file back from the trash; False when it is not there."""
+        return is_thread_id(thread_id) and self._trash.bring_back(thread_id)
+
     # -- the rest ---------------------------------------------------------------------------------
+
+    def models(self) -> list[ModelChoice]:
+        """Every model that a prompt could go to."""
+        return self._runtimes.models()
+
+    def commands(self, directory: Path) -> tuple[Command, ...]:
+        """The slash commands of a thread of this directory."""
+        return self._runtimes.commands(directory)
 
     def readiness(self, transcript: Sequence[TranscriptEntry] = ()) -> HostReadiness:
         """Which model a prompt to the thread of this transcript would go to, without building."""

@@ -251,15 +251,15 @@ def rename_hook_message(entry: Entry) -> None:
             stored["role"] = "custom"
 
 
-def branch_of(entries: Sequence[Entry]) -> list[Entry]:
-    """The entries from the root to the last one.
+def branch_of(entries: Sequence[Entry], leaf_id: str | None = None) -> list[Entry]:
+    """The entries from the root to ``leaf_id``, or to the last one.
 
     Of two entries with one id the later one counts. A parent that is missing ends the walk, and so
     does one that was walked already: a cycle reads as the branch up to where it closes.
     """
     by_id = {entry["id"]: entry for entry in entries}
     branch: list[Entry] = []
-    entry_id: str | None = entries[-1]["id"] if entries else None
+    entry_id = leaf_id if leaf_id is not None else entries[-1]["id"] if entries else None
     while entry_id is not None and (entry := by_id.pop(entry_id, None)) is not None:
         branch.append(entry)
         entry_id = entry["parentId"]

@@ -121,7 +121,14 @@ class LiveState:
                 return [Change(wire.MessageDroppedFrame(message_id=message_id))]
             case contract.RunNotice(sentence):
                 return [Change(wire.NoticeFrame(message=sentence))]
-            case contract.RunSettled():
+            case (
+                contract.DialogOpened()
+                | contract.DialogClosed()
+                | contract.ToolProgress()
+                | contract.QueueChanged()
+                | contract.ActivityChanged()
+                | contract.RunSettled()
+            ):
                 return []
             case _:
                 assert_never(event)

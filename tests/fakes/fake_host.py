@@ -10,6 +10,10 @@ What a test does with it::
     held.release()
     host.grow("t1", user("From elsewhere"))                # as another program would
 
+Dialogs, tools, queue, retries and compaction are scripted: see ``tests.fakes.scripted_runtime``.
+A fork and a deleted thread are as in a real store. ``go_to`` keeps the entries of the branch that
+is left only as long as the thread is live.
+
 Everything is deterministic: entry ids count up, and time goes on by a second an entry.
 ``host.asked`` lists, in order, what was asked of it that may cost something.
 """
@@ -26,18 +30,23 @@ from typing import Any, Final
 
 from enso.host.contract import (
     ChangeListener,
+    Command,
     HostedThreadInspection,
     HostReadiness,
+    ModelChoice,
     ModelInUse,
     PermissionModeChoice,
     PermissionModeState,
     PromptImage,
+    PromptRefused,
     SessionDirectoryRefused,
+    SessionNotWritten,
     SessionUnreadable,
     StoredThread,
     StoredThreadRead,
     ThreadEnd,
     ThreadEvent,
+    ThreadNotStored,
     ToolCallVerdict,
 )
 from enso.host.hosted_thread import RecordingRuntime
@@ -51,12 +60,18 @@ from enso.transcript import (
     ToolCallPart,
     TranscriptCustom,
     TranscriptEntry,
+    TranscriptMarker,
     TranscriptMessage,
+    TranscriptModelChange,
+    TranscriptOther,
+    TranscriptThinkingLevel,
     TranscriptToolResult,
     Usage,
 )
 from tests.fakes.scripted_runtime import (
+    COMMANDS,
     MODEL,
+    MODEL_CHOICES,
     MODEL_IN_USE,
     PROVIDER,
     Reply,
@@ -128,6 +143,8 @@ class FakeHost:
         self._model = model
         self._gone: set[Path] = set()
         self._threads: dict[str, _Stored] = {}
+        self._trash: dict[str, _Stored] = {}
+        self._unstored_forks: dict[str, _Stored] = {}
         self._listeners: dict[object, ChangeListener] = {}
         self._lock = threading.RLock()
         self._ids = itertools.count(1)
@@ -200,7 +217,8 @@ class FakeHost:
         with self._lock:
             stored = self._threads.get(thread_id)
         if stored is None:
-            stored = _Stored(thread_id, new_session_directory())
+            fork = self._unstored_forks.get(thread_id)
+            stored = fork or _Stored(thread_id, new_session_directory())
         if stored.directory not in self.projects:
             raise SessionDirectoryRefused(
                 stored.directory, "this directory is not one Enso serves."
@@ -265,7 +283,65 @@ class FakeHost:
         ]
         return replace(self.fresh_permission_mode(), mode=named[-1] if named else "ask")
 
+    # -- AgentHost: forks and the trash -----------------------------------------------------------
+
+    def fork(self, thread_id: str, entry_id: str | None, new_id: str) -> Path:
+        """Store a new thread that begins as a part of another."""
+        with self._lock:
+            source = self._threads.get(thread_id)
+            if source is None:
+                raise ThreadNotStored(thread_id)
+            if self.has(new_id):
+                raise SessionNotWritten(new_id, "A thread is stored under this id already.")
+            entries = self._before(source, entry_id)
+            fork = _Stored(new_id, source.directory, source.name, entries=entries)
+            if any(isinstance(entry, TranscriptMessage) for entry in entries):
+                fork.version = 1
+                self._threads[new_id] = fork
+            else:
+                self._unstored_forks[new_id] = fork
+        if fork.version:
+            self._tell(new_id)
+        return Path("/nowhere") / new_id
+
+    @staticmethod
+    def _before(source: _Stored, entry_id: str | None) -> list[TranscriptEntry]:
+        if entry_id is None:
+            return list(source.entries)
+        for index, entry in enumerate(source.entries):
+            said = isinstance(entry, TranscriptMessage) and entry.role == "user"
+            if said and entry.id == entry_id:
+                return source.entries[:index]
+        raise PromptRefused("unknown-entry", "This thread has no such message to fork from.")
+
+    def delete(self, thread_id: str) -> None:
+        """Put a stored thread into the trash."""
+        with self._lock:
+            if thread_id not in self._threads:
+                raise ThreadNotStored(thread_id)
+            self._trash[thread_id] = self._threads.pop(thread_id)
+        self._tell(thread_id)
+
+    def restore(self, thread_id: str) -> bool:
+        """Take a thread back from the trash."""
+        with self._lock:
+            stored = self._trash.pop(thread_id, None)
+            if stored is None:
+                return False
+            self._threads[thread_id] = stored
+        self._tell(thread_id)
+        return True
+
     # -- AgentHost: the rest ----------------------------------------------------------------------
+
+    def models(self) -> list[ModelChoice]:
+        """Two scripted models."""
+        return list(MODEL_CHOICES) if self._model is not None else []
+
+    def commands(self, directory: Path) -> tuple[Command, ...]:
+        """The commands of any thread."""
+        del directory
+        return COMMANDS
 
     def readiness(self, transcript: Sequence[TranscriptEntry] = ()) -> HostReadiness:
         """The one scripted model, or what to do without one."""
@@ -313,8 +389,19 @@ class FakeHost:
                 stored = self._threads[live.id] = _Stored(live.id, live.directory)
             in_step = stored.version == live.version
             stored.entries.extend(entries)
+            stored.name = live.name
             stored.version += 1
             live.version = stored.version if in_step else live.version
+        self._tell(live.id)
+
+    def rewrite(self, live: _Stored) -> None:
+        """A live thread that went to another entry appended: its branch is what is read now."""
+        with self._lock:
+            stored = self._threads[live.id]
+            stored.entries = list(live.entries)
+            stored.name = live.name
+            stored.version += 1
+            live.version = stored.version
         self._tell(live.id)
 
     def version(self, thread_id: str) -> int | None:
@@ -360,15 +447,16 @@ class _MemoryLog:
     def __init__(self, host: FakeHost, live: _Stored) -> None:
         self._host = host
         self._live = live
-        self._unwritten: list[TranscriptEntry] = []
+        self._unwritten: list[TranscriptEntry] = [] if host.has(live.id) else list(live.entries)
+        self._moved = False
+        self._branches: dict[str, list[TranscriptEntry]] = {}
+        for index, entry in enumerate(live.entries, 1):
+            self._branches[entry.id] = live.entries[:index]
 
     def store_prompt(self, message: str, images: Sequence[PromptImage]) -> TranscriptEntry:
         parts: tuple[Part, ...] = (TextPart(message),) if message else ()
         parts += tuple(ImagePart(image.mime_type, image.data) for image in images)
-        entry_id, created_at = self._host.next_place()
-        return self._append(
-            TranscriptMessage(id=entry_id, created_at=created_at, role="user", parts=parts)
-        )
+        return self._append(TranscriptMessage(**self._place(), role="user", parts=parts))
 
     def begin_answer(self) -> tuple[str, int]:
         if self._unwritten:
@@ -383,6 +471,7 @@ class _MemoryLog:
         reply: Reply,
         parts: tuple[Part, ...],
         stop_reason: StopReason,
+        model: str,
     ) -> TranscriptEntry:
         return self._append(
             TranscriptMessage(
@@ -391,19 +480,78 @@ class _MemoryLog:
                 role="assistant",
                 parts=parts,
                 provider=PROVIDER,
-                model=MODEL,
+                model=model,
                 usage=reply.usage,
                 stop_reason=stop_reason,
                 refusal=reply.refusal if stop_reason == "error" else None,
             )
         )
 
+    def store_result(self, call: ToolCallPart, text: str, *, is_error: bool) -> TranscriptEntry:
+        return self._append(
+            TranscriptToolResult(
+                **self._place(),
+                tool_call_id=call.id,
+                tool_name=call.name,
+                parts=(TextPart(text),),
+                is_error=is_error,
+            )
+        )
+
+    def store_summary(self, summary: str) -> TranscriptEntry:
+        return self._append(
+            TranscriptMarker(
+                **self._place(), kind="compaction", title="Conversation compacted", text=summary
+            )
+        )
+
+    def store_custom(self, custom_type: str, data: Any) -> TranscriptEntry:
+        return self._append(TranscriptCustom(**self._place(), custom_type=custom_type, data=data))
+
+    def store_model(self, provider: str, model: str) -> TranscriptEntry:
+        return self._append(TranscriptModelChange(**self._place(), provider=provider, model=model))
+
+    def store_level(self, level: str) -> TranscriptEntry:
+        return self._append(TranscriptThinkingLevel(**self._place(), level=level))
+
+    def store_name(self, name: str) -> TranscriptEntry:
+        self._live.name = name or None
+        return self._append(TranscriptOther(**self._place(), kind="session_info"))
+
+    def store_label(self, entry_id: str, label: str) -> TranscriptEntry | None:
+        del label
+        if entry_id not in self._branches:
+            return None
+        return self._append(TranscriptOther(**self._place(), kind="label"))
+
+    def go_to(self, entry_id: str | None) -> bool:
+        if entry_id is not None and entry_id not in self._branches:
+            return False
+        branch = self._branches[entry_id] if entry_id is not None else []
+        last = branch[-1] if branch else None
+        if isinstance(last, TranscriptMessage) and last.role == "user":
+            branch = branch[:-1]
+        self._live.entries = list(branch)
+        self._moved = True
+        return True
+
+    def transcript(self) -> Sequence[TranscriptEntry]:
+        return list(self._live.entries)
+
+    def _place(self) -> dict[str, Any]:
+        entry_id, created_at = self._host.next_place()
+        return {"id": entry_id, "created_at": created_at}
+
     def _append(self, entry: TranscriptEntry) -> TranscriptEntry:
         self._live.entries.append(entry)
-        if self._host.has(self._live.id):
-            self._host.write(self._live, entry)
+        self._branches[entry.id] = list(self._live.entries)
+        if not self._host.has(self._live.id):
+            self._unwritten = list(self._live.entries)
+        elif self._moved:
+            self._host.rewrite(self._live)
+            self._moved = False
         else:
-            self._unwritten.append(entry)
+            self._host.write(self._live, entry)
         return entry
 
 
@@ -437,7 +585,7 @@ class FakeThread:
             session_dir=path.parent,
             session_file=path if self._host.has(live.id) else None,
             entries=tuple(live.entries),
-            commands=(),
+            commands=tuple(command.name for command in COMMANDS),
             name=live.name,
         )
 
@@ -456,9 +604,17 @@ class FakeThread:
     def probe_tool_call(
         self, tool_name: str, arguments: Mapping[str, Any]
     ) -> ToolCallVerdict | None:
-        """No rule knows any tool."""
-        del tool_name, arguments
-        return None
+        """Reading is free; what runs and what writes goes by the mode."""
+        del arguments
+        if tool_name not in ("read", "bash", "edit", "write"):
+            return None
+        if tool_name == "read":
+            return ToolCallVerdict(verdict="allow")
+        mode = self.permission_mode().mode
+        if mode == "plan":
+            return ToolCallVerdict(verdict="refuse", reason="Plan mode changes nothing.")
+        free = mode == "auto" or (mode == "edit" and tool_name != "bash")
+        return ToolCallVerdict(verdict="allow" if free else "ask")
 
     def changed_elsewhere(self) -> bool:
         """Whether ``grow``, ``rename``, ``store`` or ``remove`` touched the thread."""

