@@ -36,6 +36,11 @@ class Rules:
     base: str
     rules: tuple[Rule, ...]
 
+    @property
+    def name_some(self) -> bool:
+        """Whether some of the rules are without ``!``."""
+        return not all(rule.takes_back for rule in self.rules)
+
     def ignores(self, path: str, *, is_directory: bool) -> bool | None:
         """Whether an absolute path is ignored; ``None`` when no rule says anything of it."""
         inside = path[len(self.base.rstrip("/")) + 1 :]

@@ -15,12 +15,10 @@ from pathlib import Path
 from typing import Any, Final
 
 from .globs import BadGlob, compile_glob
-from .ignore_rules import ignoring_from_above
+from .ignore_rules import Rules, ignoring_from_above, parse_rules
 from .patterns import BadPattern, compile_pattern
 from .text_blocks import text_blocks
 from .walk import Found, Problem, Walk, say_problems
-
-_Keep = Callable[[str], bool]
 
 
 def main(arguments: list[str]) -> int:
@@ -65,28 +63,15 @@ class _Files:
             return
         kinds = (".rgignore", ".ignore")
         ignoring = ignoring_from_above(self._path, kinds, needs_repository=True)
-        walk = Walk(self._path, ignoring)
-        keep = _kept_by(self._glob)
-        yield from (found for found in walk if found.is_file and keep(found.path))
+        chosen = _chosen(self._glob, self._path) if self._glob else None
+        walk = Walk(self._path, ignoring, chosen=chosen)
+        yield from (found for found in walk if found.is_file)
         self.problems += walk.problems
 
 
-def _kept_by(glob: str | None) -> _Keep:
-    if not glob:
-        return lambda _: True
-    leaves_out = glob.startswith("!")
-    glob = glob[1:] if leaves_out else glob
-    anchored = "/" in glob.rstrip("/")
-    pattern = compile_glob(glob.strip("/") if anchored else f"**/{glob.rstrip('/')}")
-    if leaves_out:
-        return lambda path: not any(pattern.match(part) for part in _with_parents(path))
-    return lambda path: bool(pattern.match(path))
-
-
-def _with_parents(path: str) -> Iterator[str]:
-    while path:
-        yield path
-        path = path.rpartition("/")[0]
+def _chosen(glob: str, root: str) -> Rules:
+    compile_glob(glob.removeprefix("!"))  # a bad one is told, and not passed over
+    return parse_rules(glob, root)
 
 
 def _events(

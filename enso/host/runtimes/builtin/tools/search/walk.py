@@ -7,7 +7,7 @@ import sys
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from .ignore_rules import Ignoring
+from .ignore_rules import Ignoring, Rules
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,11 +31,21 @@ class Problem:
 class Walk:
     """Walks a tree, hidden files too; symlinks are found and not followed.
 
-    ``skip_git`` leaves out what is in ``.git``. ``problems`` are what could not be read.
+    ``chosen`` come before what is ignored: a path that matches is taken, one that matches a rule
+    with ``!`` is not. ``skip_git`` leaves out what is in ``.git``. ``problems`` are what could not
+    be read.
     """
 
-    def __init__(self, root: str, ignoring: Ignoring, *, skip_git: bool = False) -> None:
+    def __init__(
+        self,
+        root: str,
+        ignoring: Ignoring,
+        *,
+        chosen: Rules | None = None,
+        skip_git: bool = False,
+    ) -> None:
         self.problems: list[Problem] = []
+        self._chosen = chosen
         self._root = root
         self._ignoring = ignoring
         self._skip_git = skip_git
@@ -66,9 +76,18 @@ class Walk:
             if self._skip_git and entry.name == ".git":
                 continue
             is_directory = _is_directory(entry)
-            if not inside.ignores(entry.path, is_directory=is_directory):
+            if self._takes(entry.path, inside, is_directory=is_directory):
                 is_file = not is_directory and entry.is_file(follow_symlinks=False)
                 yield Found(f"{prefix}{entry.name}", entry.path, is_directory, is_file), inside
+
+    def _takes(self, path: str, ignoring: Ignoring, *, is_directory: bool) -> bool:
+        if self._chosen is not None:
+            said = self._chosen.ignores(path, is_directory=is_directory)
+            if said is not None:
+                return said
+            if not is_directory and self._chosen.name_some:
+                return False
+        return not ignoring.ignores(path, is_directory=is_directory)
 
 
 def _is_directory(entry: os.DirEntry[str]) -> bool:
