@@ -1,6 +1,6 @@
 """What the operator may set: environment variables, and the same by options of ``python app.py``.
 
-Each field's alias is its environment variable (design, section 7). A test compares this file with
+Each field's alias is its environment variable. A test compares this file with
 the table in README.md, so that no setting stays undocumented.
 """
 

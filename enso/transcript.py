@@ -81,7 +81,7 @@ class Refusal:
 
     @property
     def sentence(self) -> str:
-        """The bubble's whole text (design, section 6)."""
+        """The bubble's whole text."""
         status = f" ({self.status})" if self.status is not None else ""
         refused = f"refused: {self.refusal_class}{status}"
         return f"{self.provider} · {self.model} {refused} — {self.reason}"

@@ -1,6 +1,6 @@
 """Stored entries to the transcript: same length, same order, whatever JSON is in there.
 
-Owns what each stored shape means to a reader (design, sections 4 and 6). Never raises: what cannot
+Owns what each stored shape means to a reader. Never raises: what cannot
 be understood is ``TranscriptOther`` or an empty part. All text that leaves can be encoded.
 """
 

@@ -1,4 +1,4 @@
-"""What class a provider's error is of, by its status and its words (design, section 6)."""
+"""What class a provider's error is of, by its status and its words."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
 """Reading a session file: header, entries, versions 1 to 3, and the branch from root to leaf.
 
-Owns what the lines of a file mean (design, section 4). It only reads: nothing here opens a file
+Owns what the lines of a file mean. It only reads: nothing here opens a file
 for writing. What an entry says is ``enso.host.decode``'s; writing is ``enso.host.session_file``'s.
 """
 

@@ -2,7 +2,7 @@
 
 A follow begins with a snapshot taken in the instant it joins, then gets every frame after it: no
 frame lost, none doubled. A slow reader's frames do not pile up: past a bound they are thrown away
-and the reader is due a new snapshot, which says the same in less (design, 5.5). This module knows
+and the reader is due a new snapshot, which says the same in less. This module knows
 frames and their order; it does not know where they come from, nor the socket they leave by.
 """
 

@@ -240,7 +240,7 @@ def transcript_to_messages(entries: Iterable[transcript.TranscriptEntry]) -> lis
 def interrupted_tail(
     entries: Sequence[transcript.TranscriptEntry],
 ) -> transcript.InterruptedTail | None:
-    """How the branch ends inside a turn (design, 5.6); ``None`` when its last turn settled.
+    """How the branch ends inside a turn; ``None`` when its last turn settled.
 
     A refused or stopped attempt is a settled turn: it says itself what became of it.
     """

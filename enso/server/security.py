@@ -3,7 +3,7 @@
 An agent that runs commands stands behind these routes. So a request must name a host of ours (a
 rebound DNS name does not), a request that changes something must come from a page of ours (another
 site's does not), and away from loopback it must carry the operator's token. Pages run no script and
-no style but the files of ``static/`` (design, section 10).
+no style but the files of ``static/``.
 """
 
 from __future__ import annotations
