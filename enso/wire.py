@@ -110,7 +110,8 @@ class Refusal(Shape):
 class Message(Shape):
     """What a person reads as one: a prompt, a reply with its tool calls, or a quiet marker line.
 
-    ``createdAt`` is ISO 8601 in UTC. A marker has a ``title``; its parts open under it.
+    ``createdAt`` is ISO 8601 in UTC. A marker has a ``title``; its parts open under it. ``label``
+    is a person's bookmark.
     """
 
     id: str
@@ -128,6 +129,7 @@ class Message(Shape):
     marker: Literal["compaction", "branch-summary", "shell", "custom"] | None = left_out()
     streaming: bool = Field(default=False, exclude_if=operator.not_)
     duration_ms: int | None = left_out()
+    label: str | None = left_out()
 
 
 InterruptedTail = Literal[
@@ -433,6 +435,16 @@ class QueuedPrompt(Shape):
     when: Literal["steer", "after"]
 
 
+class ModelInUse(Shape):
+    """The model that the next prompt goes to, its thinking level, and the levels that it takes."""
+
+    provider: str
+    model: str
+    label: str
+    level: str | None = left_out()
+    levels: list[str] = []
+
+
 class SnapshotFrame(Shape):
     """The whole state, now."""
 
@@ -447,6 +459,7 @@ class SnapshotFrame(Shape):
     context: Context | None = None
     open_dialogs: list[Dialog] = []
     queue: list[QueuedPrompt] = []
+    model: ModelInUse | None = left_out()
 
 
 class StatusFrame(Status):
@@ -542,6 +555,13 @@ class NoticeFrame(Shape):
     message: str
 
 
+class ModelFrame(Shape):
+    """The model or its thinking level changed; ``model`` is null when there is none."""
+
+    type: Literal["model"] = "model"
+    model: ModelInUse | None
+
+
 class HeartbeatFrame(Shape):
     """Nothing changed; the connection lives. ``at`` is ISO 8601 in UTC."""
 
@@ -558,6 +578,7 @@ Frame = Annotated[
     | PartFrame
     | UsageFrame
     | ModeFrame
+    | ModelFrame
     | DialogFrame
     | QueueFrame
     | ToolProgressFrame

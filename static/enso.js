@@ -209,9 +209,16 @@
     if (!(text instanceof HTMLTextAreaElement) || !text.form?.matches("[data-composer]")) return;
     // keyCode 229: the key belongs to an input method, though isComposing says no (Safari).
     if (event.key !== "Enter" || event.shiftKey || event.isComposing || event.keyCode === 229) return;
+    if (event.defaultPrevented) return; // a completion was taken with it
     event.preventDefault();
-    if (text.value.trim() || files(text.form).length) text.form.requestSubmit();
+    if (text.value.trim() || files(text.form).length) text.form.requestSubmit(sender(text.form, event.altKey));
   });
+
+  // Enter presses the button that is offered now: Send, or Steer while a run is in flight.
+  function sender(form, waits) {
+    const offered = [...form.querySelectorAll(".sends button")].filter((one) => one.checkVisibility());
+    return offered.find((one) => waits && one.matches(".queues")) ?? offered.find((one) => !one.matches(".queues"));
+  }
 
   document.addEventListener("input", (event) => {
     const form = event.target.form;
@@ -250,14 +257,32 @@
     return figure;
   }
 
+  // The server refuses the same, but only after all of it was sent.
+  const MOST_BYTES = 10 * 1024 * 1024;
+  const MOST_IMAGES = 16;
+
+  function sift(form, list) {
+    const refused = [];
+    const kept = [...list].filter((file) => {
+      if (!SHOWN.includes(file.type)) refused.push(`“${file.name}” is no PNG, JPEG, GIF or WebP image.`);
+      else if (file.size > MOST_BYTES) refused.push(`“${file.name}” is larger than 10 MB.`);
+      else return true;
+      return false;
+    });
+    if (kept.length > MOST_IMAGES) refused.push(`One prompt takes at most ${MOST_IMAGES} images.`);
+    if (refused.length) say(form, refused.join(" "));
+    return kept.slice(0, MOST_IMAGES);
+  }
+
   function take(form, list) {
-    const images = [...list].filter((file) => SHOWN.includes(file.type));
-    if (images.length) setFiles(form, [...files(form), ...images]);
+    const images = [...list].filter((file) => file.type.startsWith("image/"));
+    if (images.length) setFiles(form, sift(form, [...files(form), ...images]));
     return images.length > 0;
   }
 
   document.addEventListener("change", (event) => {
-    if (event.target.matches?.("input[data-files]")) setFiles(event.target.form, files(event.target.form));
+    if (!event.target.matches?.("input[data-files]")) return;
+    setFiles(event.target.form, sift(event.target.form, files(event.target.form)));
   });
   document.addEventListener("paste", (event) => {
     const form = composer();
@@ -287,7 +312,7 @@
     const typing = event.target.closest?.("input, textarea, select, [contenteditable]");
     if (event.key === "Escape" && !event.defaultPrevented) {
       if (event.target.id === "find-q") event.target.blur();
-      else if (find("#pane .status .sign.busy") && !rail()?.matches(":popover-open")) find(".stop button")?.click();
+      else if (find("#pane .status [data-busy]") && !find(":popover-open")) find(".stop button")?.click();
     }
     if (typing) return;
     if (event.key === "/") {
@@ -307,6 +332,9 @@
   // htmx 4.0.1 cannot abort a restore: a click during a slow Back would be overwritten by Back's late
   // answer. With a signal of our own the click's request replaces it, as it replaces any other.
   document.addEventListener("htmx:config:request", ({ detail: { ctx } }) => {
+    // A button's own address holds with htmx as it does without.
+    const address = ctx.request.submitter?.getAttribute("formaction");
+    if (address) ctx.request.action = address;
     if (!isRestore(ctx)) return;
     const own = new AbortController();
     ctx.request.signal = own.signal;

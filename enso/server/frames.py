@@ -8,27 +8,34 @@ passed over there, so ids hold the thread's key: a late frame misses the next th
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
-from markupsafe import Markup
+from markupsafe import Markup, escape
 
 from enso import wire
-from enso.server import looks
+from enso.server import dialogs, looks
 from enso.server.streaming import StreamingMarkdown
+from enso.server.tool_lines import cut_to_end
+
+LIVE_LINES = 100
+LIVE_CHARACTERS = 8_000
+"""How much of the end of a running tool's output is drawn."""
 
 
 class Streams:
     """The growing texts of one thread's streaming message, each rendered block by block.
 
     One for a thread, whoever watches it; guarded by whoever guards the thread. Deltas are drawn
-    against it, so every frame must be drawn once, in order.
+    against it, so every frame must be drawn once, in order. Keeps also the refused attempts that
+    the thread ends in, because the next one joins them.
     """
 
     def __init__(self) -> None:
         self._texts: dict[tuple[str, int], StreamingMarkdown] = {}
+        self.refused: list[wire.Message] = []
 
     def grow(self, key: str, message_id: str, index: int, delta: str) -> StreamingMarkdown:
         """The stream of one part with ``delta`` added; a new one when there is none."""
@@ -71,17 +78,31 @@ class _Aim:
     new: bool
     streams: Streams
     rail_href: str
+    hrefs: Mapping[str, str]
 
     def stream(self) -> Callable[[str, int, str], Markup]:
         """Draws a streaming part for the templates."""
         return partial(self.streams.html, self.key)
 
 
-class FrameDrawer:
-    """Draws frames with the macros of ``templates/_messages.html``."""
+PLACES = (
+    "queue", "mode", "model", "name", "fork", "delete", "compact", "tree", "label", "commands",
+    "files", "dialogs",
+)  # fmt: skip
 
-    def __init__(self, macros: Any) -> None:
-        self._macros = macros
+
+def hrefs_under(base: str) -> Mapping[str, str]:
+    """What can be done to the thread whose URL is ``base``, and where; nothing under no base."""
+    return {place: f"{base}/{place}" for place in PLACES} if base else {}
+
+
+class FrameDrawer:
+    """Draws frames with the macros of the templates: messages, dialogs, controls."""
+
+    def __init__(self, *, messages: Any, dialogs: Any, controls: Any) -> None:
+        self._macros = messages
+        self._dialogs = dialogs
+        self._controls = controls
         self._draw: dict[type[Any], Callable[[Any, _Aim], str]] = {
             wire.SnapshotFrame: self._snapshot,
             wire.StatusFrame: self._status,
@@ -92,46 +113,95 @@ class FrameDrawer:
             wire.UsageFrame: self._usage,
             wire.NoticeFrame: self._notice,
             wire.RailFrame: self._rail,
-            wire.ModeFrame: self._nothing,
+            wire.ModeFrame: self._mode,
+            wire.ModelFrame: self._model,
+            wire.DialogFrame: self._dialog,
+            wire.QueueFrame: self._queue,
+            wire.ToolProgressFrame: self._progress,
             wire.HeartbeatFrame: self._nothing,
         }
 
     def draw(
-        self, frame: wire.Frame, *, key: str, new: bool, streams: Streams, rail_href: str
+        self,
+        frame: wire.Frame,
+        *,
+        key: str,
+        new: bool,
+        streams: Streams,
+        rail_href: str,
+        base: str = "",
     ) -> str:
         """The frame as HTML; see ``Renderer.frame``."""
-        aim = _Aim(key=key, new=new, streams=streams, rail_href=rail_href)
+        hrefs = hrefs_under(base)
+        aim = _Aim(key=key, new=new, streams=streams, rail_href=rail_href, hrefs=hrefs)
         return self._draw[type(frame)](frame, aim)
 
+    # -- the whole state ------------------------------------------------------------------------
+
     def _snapshot(self, frame: wire.SnapshotFrame, aim: _Aim) -> str:
-        tail = self._macros.messages(looks.looks(frame.messages), aim.key, aim.stream())
-        interrupted = self._macros.interrupted(frame.interrupted)
-        status = self._macros.status(frame.status, not frame.messages)
-        return "".join(
-            (
-                partial_of(f"tail-{aim.key}", "innerMorph", tail),
-                partial_of(f"interrupted-{aim.key}", "innerMorph", interrupted),
-                partial_of(f"status-{aim.key}", "innerMorph", status),
-                partial_of(f"usage-{aim.key}", "innerMorph", self._macros.usage(frame.usage)),
-                partial_of(f"context-{aim.key}", "innerMorph", self._macros.context(frame.context)),
-            )
-        )
+        drawn = looks.looks(frame.messages)
+        aim.streams.refused = looks.refused_at_end(frame.messages)
+        open_now = self._dialog_cards(frame.open_dialogs, aim)
+        queue = self._controls.queue(frame.queue, aim.key, aim.hrefs.get("queue", ""))
+        inner = {
+            "tail": self._macros.messages(drawn, aim.key, aim.stream(), aim.hrefs),
+            "interrupted": self._macros.interrupted(frame.interrupted),
+            "dialogs": open_now,
+            "status": self._macros.status(frame.status, not frame.messages, aim.key),
+            "usage": self._macros.usage(frame.usage),
+            "context": self._macros.context(frame.context),
+            "queue": queue,
+        }
+        pieces = [partial_of(f"{at}-{aim.key}", "innerMorph", html) for at, html in inner.items()]
+        mode = wire.ModeFrame(permission_mode=frame.permission_mode)
+        model = self._model(wire.ModelFrame(model=frame.model), aim) if frame.model else ""
+        return "".join((*pieces, self._mode(mode, aim), model))
 
     def _status(self, frame: wire.StatusFrame, aim: _Aim) -> str:
         # Not morphed: a line that is spoken aloud must change as a whole to be spoken.
-        return partial_of(f"status-{aim.key}", "innerHTML", self._macros.status(frame, False))
+        html = self._macros.status(frame, False, aim.key)
+        return partial_of(f"status-{aim.key}", "innerHTML", html)
+
+    # -- messages -------------------------------------------------------------------------------
 
     def _message(self, frame: wire.MessageFrame, aim: _Aim) -> str:
         message = frame.message
         if not message.streaming:
             aim.streams.forget(message.id)
-        html = self._macros.message(looks.message_look(message), aim.key, aim.stream())
+        joined = self._attempts(message, aim)
+        if joined:
+            return joined
+        html = self._macros.message(looks.message_look(message), aim.key, aim.stream(), aim.hrefs)
         if not aim.new:
             token = looks.dom_token(message.id)
             return partial_of(f"m-{aim.key}-{token}", "outerMorph", html)
-        # What comes after an interrupted tail continues it.
-        settled = partial_of(f"interrupted-{aim.key}", "innerHTML", "")
-        return partial_of(f"tail-{aim.key}", "beforeend", html) + settled
+        return partial_of(f"tail-{aim.key}", "beforeend", html) + self._goes_on(aim)
+
+    def _goes_on(self, aim: _Aim) -> str:
+        """What a new message takes away: the torn tail that it continues, and what was answered."""
+        return partial_of(f"interrupted-{aim.key}", "innerHTML", "") + partial_of(
+            f"dialogs-{aim.key} > :has(> .outcome)", "delete", ""
+        )
+
+    def _attempts(self, message: wire.Message, aim: _Aim) -> str:
+        """The bubble of all refused attempts in a row, when this is another; else nothing."""
+        before = aim.streams.refused
+        if message.streaming or (not aim.new and message.id in {one.id for one in before}):
+            return ""
+        if not looks.is_refused(message):
+            if aim.new or message.role == "assistant":
+                aim.streams.refused = []
+            return ""
+        aim.streams.refused = [*before, message]
+        if not before:
+            return ""
+        (look,) = looks.looks(aim.streams.refused)
+        html = self._macros.attempts(look, aim.key, aim.stream())
+        first = looks.dom_token(before[0].id)
+        stood = f"attempts-{aim.key}-{first}" if len(before) > 1 else f"m-{aim.key}-{first}"
+        # Where it streamed it goes away; then the bubble takes the place of the one before.
+        streamed = partial_of(f"m-{aim.key}-{looks.dom_token(message.id)}", "delete", "")
+        return ("" if aim.new else streamed) + partial_of(stood, "outerMorph", html)
 
     def _dropped(self, frame: wire.MessageDroppedFrame, aim: _Aim) -> str:
         aim.streams.forget(frame.message_id)
@@ -152,6 +222,55 @@ class FrameDrawer:
     def _delta(self, frame: wire.PartDeltaFrame, aim: _Aim) -> str:
         stream = aim.streams.grow(aim.key, frame.message_id, frame.index, frame.delta)
         return "".join(partial_of(*piece) for piece in stream.update().pieces)
+
+    def _progress(self, frame: wire.ToolProgressFrame, aim: _Aim) -> str:
+        at = f"{looks.dom_token(frame.message_id)}-{looks.dom_token(frame.call_id)}"
+        tail = cut_to_end(frame.text, lines=LIVE_LINES, characters=LIVE_CHARACTERS).text
+        return partial_of(f"pr-{aim.key}-{at}", "innerHTML", escape(tail))
+
+    # -- what waits for a person, and what a person set ------------------------------------------
+
+    def _dialog_cards(self, open_dialogs: Iterable[wire.Dialog], aim: _Aim) -> str:
+        href = aim.hrefs.get("dialogs", "")
+        cards = [dialogs.dialog_look(dialog, href) for dialog in open_dialogs]
+        return self._dialogs.dialogs(cards, aim.key)
+
+    def _dialog(self, frame: wire.DialogFrame, aim: _Aim) -> str:
+        if frame.dialog is not None:
+            card = self._dialog_cards([frame.dialog], aim)
+            return partial_of(f"dialogs-{aim.key}", "beforeend", card)
+        at = f"{aim.key}-{looks.dom_token(frame.closed or '')}"
+        if frame.outcome == "stopped":
+            return partial_of(f"d-{at}", "delete", "")
+        line = self._dialogs.outcome(dialogs.outcome_words(frame.outcome or ""))
+        return partial_of(f"da-{at}", "outerHTML", line)
+
+    def _queue(self, frame: wire.QueueFrame, aim: _Aim) -> str:
+        html = self._controls.queue(frame.queue, aim.key, aim.hrefs.get("queue", ""))
+        return partial_of(f"queue-{aim.key}", "innerMorph", html)
+
+    def _mode(self, frame: wire.ModeFrame, aim: _Aim) -> str:
+        now = frame.permission_mode
+        label = self._controls.mode_label(now.modes, now.mode)
+        choices = self._controls.modes(now.modes, now.mode)
+        return partial_of(f"mode-{aim.key}", "innerHTML", label) + partial_of(
+            f"modes-{aim.key}", "innerMorph", choices
+        )
+
+    def _model(self, frame: wire.ModelFrame, aim: _Aim) -> str:
+        if frame.model is None:
+            return ""
+        now = frame.model
+        label = self._controls.model_label(now.provider, now.model, now.label)
+        level = self._controls.level_label(now.level if now.levels else None)
+        levels = self._controls.levels(now.provider, now.model, now.levels, now.level)
+        return (
+            partial_of(f"model-{aim.key}", "innerHTML", label)
+            + partial_of(f"level-{aim.key}", "innerHTML", level)
+            + partial_of(f"levels-{aim.key}", "innerMorph", levels)
+        )
+
+    # -- the rest -------------------------------------------------------------------------------
 
     def _usage(self, frame: wire.UsageFrame, aim: _Aim) -> str:
         usage = partial_of(f"usage-{aim.key}", "innerHTML", self._macros.usage(frame.usage))

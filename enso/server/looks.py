@@ -11,7 +11,7 @@ import re
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from itertools import groupby
+from itertools import groupby, takewhile
 
 from enso import wire
 from enso.server.tool_lines import CutText, ToolLook, cut_text, tool_look
@@ -60,6 +60,7 @@ class PartLook:
     """One part of a message. ``kind``: text, written, thinking, image, tool or run.
 
     ``index`` is its place in the message. ``written`` is a person's text, shown as they wrote it.
+    ``progress`` is the part of a DOM id where the output of a call that runs goes.
     """
 
     kind: str
@@ -71,6 +72,7 @@ class PartLook:
     tool: ToolLook | None = None
     run: tuple[PartLook, ...] = ()
     summary: str = ""
+    progress: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -131,8 +133,20 @@ def looks(messages: Sequence[wire.Message]) -> list[Look]:
     return drawn
 
 
+def is_refused(message: wire.Message) -> bool:
+    """Whether a message is a refused attempt and nothing more: it folds with others."""
+    calls = any(isinstance(part, wire.ToolCallPart) for part in message.parts)
+    return message.refusal is not None and not calls
+
+
+def refused_at_end(messages: Sequence[wire.Message]) -> list[wire.Message]:
+    """The refused attempts that messages end in, oldest first; one that streams is passed over."""
+    done = [message for message in messages if not message.streaming]
+    return list(takewhile(is_refused, reversed(done)))[::-1]
+
+
 def _joins(look: MessageLook) -> str:
-    if look.message.refusal is not None and not look.calls:
+    if is_refused(look.message):
         return "refused"
     return "work" if look.work else look.token
 
@@ -181,7 +195,9 @@ def part_look(message: wire.Message, index: int) -> PartLook | None:
     """One part as it is drawn; ``None`` for withheld thinking when there is more to see."""
     part = message.parts[index]
     if isinstance(part, wire.ToolCallPart):
-        return PartLook("tool", index, part, tool=tool_look(part))
+        return PartLook(
+            "tool", index, part, tool=tool_look(part), progress=_progress(message, index, part)
+        )
     if isinstance(part, wire.ImagePart):
         return PartLook("image", index, part)
     if isinstance(part, wire.ThinkingPart):
@@ -192,6 +208,14 @@ def part_look(message: wire.Message, index: int) -> PartLook | None:
     if message.role == "assistant":
         return PartLook("text", index, part, text=part.content)
     return _written_look(index, part)
+
+
+def _progress(message: wire.Message, index: int, call: wire.ToolCallPart) -> str:
+    """Where a running call's output goes; an id that a model gave twice is the first call's."""
+    before = message.parts[:index]
+    if call.state != "running" or any(getattr(part, "id", None) == call.id for part in before):
+        return ""
+    return dom_token(call.id)
 
 
 def _written_look(index: int, part: wire.TextPart) -> PartLook:

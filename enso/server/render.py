@@ -7,7 +7,7 @@ same templates (``enso.server.frames``), so that what streams in looks like what
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -16,10 +16,20 @@ from jinja2 import Environment, FileSystemLoader, StrictUndefined
 from markupsafe import Markup
 
 from enso import wire
-from enso.server import looks, resources, words
+from enso.server import dialogs, looks, resources, words
 from enso.server.frames import FrameDrawer, Streams
 from enso.server.markdown import render_markdown
-from enso.server.views import ErrorView, HistoryView, PageView, PaneView, RailView
+from enso.server.views import (
+    NOWHERE,
+    CommandsView,
+    ErrorView,
+    FilesView,
+    HistoryView,
+    PageView,
+    PaneView,
+    RailView,
+    WaitingView,
+)
 
 __all__ = ["Renderer", "Streams", "plain_static_url"]
 
@@ -37,7 +47,7 @@ def _environment(templates: Path, static_url: Callable[[str], str]) -> Environme
         lstrip_blocks=True,
         undefined=StrictUndefined,
     )
-    environment.globals.update(static_url=static_url, words=words, looks=looks)
+    environment.globals.update(static_url=static_url, words=words, looks=looks, dialogs=dialogs)
     environment.filters["markdown"] = render_markdown
     return environment
 
@@ -52,21 +62,31 @@ class Renderer:
         templates: Path | None = None,
     ) -> None:
         self._environment = _environment(templates or resources.template_dir(), static_url)
-        macros: Any = self._environment.get_template("_messages.html").module
-        self._macros = macros
-        self._frames = FrameDrawer(macros)
+        self._macros = self._module("_messages.html")
+        self._frames = FrameDrawer(
+            messages=self._macros,
+            dialogs=self._module("_dialogs.html"),
+            controls=self._module("_controls.html"),
+        )
+
+    def _module(self, template: str) -> Any:
+        return self._environment.get_template(template).module
 
     def page(self, view: PageView) -> str:
         """The whole page: rail and pane."""
-        messages = self.messages(view.pane.messages, key=view.pane.key)
-        return self._render(
-            "page.html", view=view, rail=view.rail, pane=view.pane, messages=messages
-        )
+        return self._render("page.html", view=view, rail=view.rail, **self._in_pane(view.pane))
 
     def pane(self, view: PaneView) -> str:
         """What stands inside ``#pane``, a ``<title>`` before it."""
-        messages = self.messages(view.messages, key=view.key)
-        return self._render("_pane.html", pane=view, messages=messages, with_title=True)
+        return self._render("_pane.html", with_title=True, **self._in_pane(view))
+
+    def _in_pane(self, view: PaneView) -> dict[str, Any]:
+        href = view.hrefs.get("dialogs", "")
+        return {
+            "pane": view,
+            "messages": self.messages(view.messages, key=view.key, hrefs=view.hrefs),
+            "dialog_looks": [dialogs.dialog_look(dialog, href) for dialog in view.dialogs],
+        }
 
     def rail(self, view: RailView) -> str:
         """What stands inside ``#rail``."""
@@ -78,17 +98,34 @@ class Renderer:
 
     def history(self, view: HistoryView) -> str:
         """What replaces ``#earlier-<key>``: a page of earlier messages, behind the way to more."""
-        messages = self.messages(view.messages, key=view.key)
+        messages = self.messages(view.messages, key=view.key, hrefs=view.hrefs)
         return self._render("_history.html", history=view, messages=messages)
+
+    def waiting(self, view: WaitingView, *, page: bool) -> str:
+        """The dialogs that wait, in all threads: a whole page, or what stands inside ``#pane``."""
+        items = [(one, dialogs.dialog_look(one.dialog, one.dialogs_href)) for one in view.items]
+        template = "waiting.html" if page else "_waiting.html"
+        return self._render(template, view=view, rail=view.rail, items=items, with_title=not page)
+
+    def commands(self, view: CommandsView) -> str:
+        """The options of the list of slash commands; empty when none fits."""
+        return self._render("_commands.html", view=view)
+
+    def files(self, view: FilesView) -> str:
+        """The options of the list of files; empty when none fits."""
+        return self._render("_files.html", view=view)
 
     def error(self, view: ErrorView, *, page: bool) -> str:
         """An error: a whole page that holds ``#pane``, or a line for the place that asked."""
         return self._render("error.html" if page else "_error.html", view=view, rail=view.rail)
 
-    def messages(self, messages: Sequence[wire.Message], *, key: str) -> Markup:
-        """Messages under one another, runs and refused attempts folded."""
+    def messages(
+        self, messages: Sequence[wire.Message], *, key: str, hrefs: Mapping[str, str] = NOWHERE
+    ) -> Markup:
+        """Messages under one another, runs and refused attempts folded; what ``hrefs`` offers."""
         stream = partial(Streams().html, key)
-        return Markup(self._macros.messages(looks.looks(messages), key, stream))  # noqa: S704
+        html = self._macros.messages(looks.looks(messages), key, stream, hrefs)
+        return Markup(html)  # noqa: S704 - what the templates made
 
     def frame(
         self,
@@ -98,15 +135,22 @@ class Renderer:
         new: bool = True,
         streams: Streams | None = None,
         rail_href: str = "/rail",
+        base: str = "",
     ) -> str:
         """A frame as ``<hx-partial>`` pieces; empty when it says nothing on a page.
 
         ``key`` is the thread's part of DOM ids. ``new``: the message or part of this frame is not
         on the page yet. ``streams`` holds what streams on this thread: without it a delta is drawn
-        as if its part began with it. ``rail_href`` is where the rail is asked for anew.
+        as if its part began with it. ``rail_href`` is where the rail is asked for anew. ``base`` is
+        the thread's URL (``/threads/<id>``): the forms in a frame are posted below it.
         """
         return self._frames.draw(
-            frame, key=key, new=new, streams=streams or Streams(), rail_href=rail_href
+            frame,
+            key=key,
+            new=new,
+            streams=streams or Streams(),
+            rail_href=rail_href,
+            base=base,
         )
 
     def _render(self, template: str, **values: Any) -> str:

@@ -74,7 +74,7 @@ class ToolLook:
 
 def tool_look(call: wire.ToolCallPart) -> ToolLook:
     """How ``call`` reads."""
-    arguments = _mapping(call.arguments)
+    arguments = mapping_of(call.arguments)
     subject, notes, shows_all = _READERS.get(call.name, _read_unknown)(arguments, call)
     text, exit_note = _output_text(call)
     diff = _diff_text(call) if call.name == "edit" else ""
@@ -151,8 +151,7 @@ def _read_edit(arguments: Mapping[str, Any], call: wire.ToolCallPart) -> _Readin
 
 def _read_write(arguments: Mapping[str, Any], _call: wire.ToolCallPart) -> _Reading:
     content = _text(arguments, "content")
-    count = content.count("\n") + (not content.endswith("\n")) if content else 0
-    return _text(arguments, "path"), (Note(_counted(count, "line")),), False
+    return _text(arguments, "path"), (Note(_counted(line_count(content), "line")),), False
 
 
 def _read_search(arguments: Mapping[str, Any], _call: wire.ToolCallPart) -> _Reading:
@@ -240,17 +239,17 @@ def _images(call: wire.ToolCallPart) -> tuple[wire.ImagePart, ...]:
 def _opened_arguments(call: wire.ToolCallPart, subject: str, *, shows_all: bool) -> CutText | None:
     if shows_all:
         return None
-    arguments = _mapping(call.arguments)
+    arguments = mapping_of(call.arguments)
     if call.name == "bash":
         return cut_text(subject)
     if call.name == "write":
         content = _text(arguments, "content")
         return cut_text(content) if content else None
-    return cut_text(_told(call.arguments))
+    return cut_text(told_arguments(call.arguments))
 
 
 def _diff_text(call: wire.ToolCallPart) -> str:
-    details = _mapping(call.result.details) if call.result else _NOTHING
+    details = mapping_of(call.result.details) if call.result else _NOTHING
     return _text(details, "diff")
 
 
@@ -266,7 +265,8 @@ def _diff_lines(diff: str) -> tuple[DiffLine, ...]:
 # -- small readings -----------------------------------------------------------------------------
 
 
-def _mapping(value: Any) -> Mapping[str, Any]:
+def mapping_of(value: Any) -> Mapping[str, Any]:
+    """``value`` when it is a JSON object, else an empty one."""
     return cast("Mapping[str, Any]", value) if isinstance(value, Mapping) else _NOTHING
 
 
@@ -279,6 +279,11 @@ def _whole(value: Any) -> int | None:
     return value if isinstance(value, int) and not isinstance(value, bool) else None
 
 
+def line_count(text: str) -> int:
+    """How many lines a file of this text has; a last one without its newline counts."""
+    return text.count("\n") + (not text.endswith("\n")) if text else 0
+
+
 def _counted(count: int, word: str) -> str:
     return f"{count:,} {word}" if count == 1 else f"{count:,} {word}s"
 
@@ -288,7 +293,7 @@ def _one_line(text: str) -> str:
     return line if len(line) <= MAX_SUBJECT else f"{line[: MAX_SUBJECT - 1]}…"
 
 
-def _told(value: Any) -> str:
+def told_arguments(value: Any) -> str:
     """Arguments one under another, text with its own lines; whatever is no object as JSON."""
     if not isinstance(value, Mapping):
         return json.dumps(value, ensure_ascii=False, indent=1)

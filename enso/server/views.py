@@ -5,10 +5,13 @@ Wire shapes (``enso.wire``) stand in them wherever the JSON interface says the s
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 
 from enso import wire
+
+NOWHERE: Mapping[str, str] = {}
+"""No links: what cannot be done is not offered."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -57,6 +60,7 @@ class RailView:
     new_thread_href: str
     waiting: int  # threads that need a person
     serves_nothing_yet: bool  # no stored thread at all: the empty state
+    waiting_href: str = ""  # the page of all dialogs that wait
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -75,11 +79,22 @@ class Composer:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Deleted:
+    """A thread that was just deleted: what it was called, and where it is taken back."""
+
+    title: str
+    restore_href: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class PaneView:
     """The open thread. ``messages`` is the last page; ``earlier_href`` asks for the one before.
 
     ``notice`` is said above everything (a malformed id, lines that were skipped). ``abort_href`` is
-    where the run in flight is stopped.
+    where the run in flight is stopped. ``hrefs`` says what else can be done and where: ``queue``,
+    ``mode``, ``model``, ``name``, ``fork``, ``delete``, ``compact``, ``tree``, ``label``,
+    ``commands``, ``files``, ``dialogs``, ``retry``; what has no link is not offered. ``model`` is
+    (provider, model). ``deleted`` is said on a fresh page with the way back.
     """
 
     thread_id: str
@@ -100,6 +115,15 @@ class PaneView:
     notice: str
     composer: Composer
     abort_href: str = ""
+    hrefs: Mapping[str, str] = field(default_factory=lambda: NOWHERE)
+    dialogs: Sequence[wire.Dialog] = ()
+    queue: Sequence[wire.QueuedPrompt] = ()
+    modes: Sequence[wire.PermissionModeChoice] = ()
+    mode: str = ""
+    models: Sequence[wire.ModelChoice] = ()
+    model: tuple[str, str] = ("", "")
+    level: str = ""
+    deleted: Deleted | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -110,6 +134,7 @@ class HistoryView:
     messages: Sequence[wire.Message]
     earlier_href: str | None
     earlier_count: int
+    hrefs: Mapping[str, str] = field(default_factory=lambda: NOWHERE)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -129,3 +154,52 @@ class ErrorView:
     heading: str
     sentence: str
     rail: RailView | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class WaitingItem:
+    """A dialog that waits, and the thread that it holds up; answered under ``dialogs_href``."""
+
+    key: str  # the thread's part of DOM ids
+    title: str
+    href: str
+    project_name: str
+    dialog: wire.Dialog
+    dialogs_href: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class WaitingView:
+    """Every dialog that waits, in all threads, oldest first.
+
+    ``href`` is the page itself, to be read anew. ``follow_href`` is any follow that brings the
+    rail's news (a fresh thread's), so that the page changes when they do; empty: it asks by itself.
+    """
+
+    items: Sequence[WaitingItem]
+    href: str
+    rail: RailView | None = None
+    follow_href: str = ""
+    htmx_config: str = "{}"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CommandsView:
+    """Slash commands that fit what was typed behind the slash."""
+
+    key: str
+    query: str
+    commands: Sequence[wire.Command]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FilesView:
+    """Files of the project that fit what was typed behind the ``@``; relative to its directory.
+
+    ``more``: there are others that fit.
+    """
+
+    key: str
+    query: str
+    paths: Sequence[str]
+    more: bool = False

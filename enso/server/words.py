@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
-from datetime import datetime
+import math
+from collections.abc import Sequence
+from datetime import UTC, datetime
 
 from enso import wire
 from enso.server.ages import clock_words
+from enso.server.looks import STATUS_WORDS
 from enso.server.tool_lines import duration_words
-from enso.server.views import PaneView
+from enso.server.views import PaneView, WaitingView
 
 
 def count(number: int, word: str) -> str:
@@ -55,14 +58,106 @@ def heading(pane: PaneView) -> str:
     return pane.title or ("New thread" if pane.fresh else "Untitled")
 
 
-def page_title(pane: PaneView) -> str:
-    """The page's title: it names the thread."""
-    return f"{heading(pane)} · Enso"
+def page_title(pane: PaneView, waiting: int = 0) -> str:
+    """The page's title: it names the thread, and counts what waits for a person."""
+    count = max(waiting, len(pane.dialogs))
+    return f"({count}) {heading(pane)} · Enso" if count else f"{heading(pane)} · Enso"
+
+
+def needs(threads: int) -> str:
+    """``1 thread needs you``, ``3 threads need you``."""
+    return f"{count(threads, 'thread')} {'needs' if threads == 1 else 'need'} you"
+
+
+def waiting_title(view: WaitingView) -> str:
+    """The title of the page of what waits."""
+    count = len(view.items)
+    return f"({count}) Waiting for you · Enso" if count else "Nothing waits for you · Enso"
+
+
+def path_ends(path: str) -> tuple[str, str, str]:
+    """A path's folder, the slash behind it, and its name; a folder's name ends in a slash."""
+    folder, slash, name = path.removesuffix("/").rpartition("/")
+    return folder, slash, name + ("/" if path.endswith("/") else "")
 
 
 def after_names(refusal: wire.Refusal) -> str:
     """The bubble's sentence behind the provider's and the model's name."""
     return refusal.sentence.removeprefix(f"{refusal.provider} · {refusal.model}")
+
+
+def status(it: wire.Status, *, fresh: bool) -> str:
+    """The first words of the status line: what state the thread is in, and in which run."""
+    word = STATUS_WORDS[it.word][1]
+    if it.activity is not None and it.activity.kind == "stopping":
+        word = "Stopping"
+    if fresh and it.word == "cold":
+        word = "New thread"
+    return f"{word} · run {it.generation}" if it.busy else word
+
+
+def activity(it: wire.Activity | None) -> str:
+    """What a run is doing: ``asking the model``, ``running bash``; empty where the word says it."""
+    if it is None or it.kind in ("stopping", "needs-you"):
+        return ""
+    detail = _short(it.detail)
+    if it.kind == "tools":
+        return f"running {detail}" if detail else "running tools"
+    if it.kind == "asking":
+        return f"asking {detail or 'the model'}"
+    if it.kind == "retry-wait":
+        return "trying again"
+    return {"answering": "answering", "compacting": "summing up"}[it.kind]
+
+
+def attempt(it: wire.Activity) -> str:
+    """``attempt 2 of 3``; empty when it is the first."""
+    if not it.attempt:
+        return ""
+    return f"attempt {it.attempt} of {it.attempts}" if it.attempts else f"attempt {it.attempt}"
+
+
+def _short(text: str, limit: int = 80) -> str:
+    line = " ".join(text[: limit * 4].split())
+    return line if len(line) <= limit else f"{line[: limit - 1]}…"
+
+
+def wait(until: str) -> str:
+    """How long it is until a time: ``in 14 s``, ``in 3 min``, ``now``; the browser counts down."""
+    seconds = math.ceil((datetime.fromisoformat(until) - datetime.now(UTC)).total_seconds())
+    if seconds <= 0:
+        return "now"
+    return f"in {seconds} s" if seconds < 100 else f"in {math.ceil(seconds / 60)} min"
+
+
+def context_window(size: int) -> str:
+    """The size of a model's context in tokens: ``128 k``, ``1 M``."""
+    return tokens(size).replace(".0 ", " ")
+
+
+def mode_label(choices: Sequence[wire.PermissionModeChoice], mode: str) -> str:
+    """A mode in the chip: its label, or its own name where it is not known."""
+    return next((choice.label for choice in choices if choice.id == mode), _short(mode, 40))
+
+
+def knows_mode(choices: Sequence[wire.PermissionModeChoice], mode: str) -> bool:
+    """Whether a mode is among those that can be chosen."""
+    return any(choice.id == mode for choice in choices)
+
+
+def levels_of(choices: Sequence[wire.ModelChoice], model: tuple[str, str]) -> Sequence[str]:
+    """The thinking levels that a model, named by (provider, model), takes."""
+    return next((one.levels for one in choices if (one.provider, one.model) == model), ())
+
+
+def by_provider(
+    choices: Sequence[wire.ModelChoice],
+) -> list[tuple[str, list[wire.ModelChoice]]]:
+    """Models under their providers, both in the order in which they are configured."""
+    grouped: dict[str, list[wire.ModelChoice]] = {}
+    for choice in choices:
+        grouped.setdefault(choice.provider, []).append(choice)
+    return list(grouped.items())
 
 
 def clock(created_at: str) -> str:

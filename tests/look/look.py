@@ -19,7 +19,7 @@ from playwright.sync_api import Page, sync_playwright
 from enso.server.render import Renderer
 from enso.server.resources import static_dir
 from enso.server.security import CONTENT_SECURITY_POLICY
-from tests.look.scenes import scenes
+from tests.look.scenes import ASK_EDIT, ASK_RUN, KINDS, scenes, waiting
 
 WIDTHS = {"wide": (1280, 900), "phone": (390, 844)}
 
@@ -60,19 +60,26 @@ def shoot(page: Page, base: str, name: str, target: Path) -> None:
     if sideways:
         print(f"{target.name}: the page scrolls sideways")
     page.screenshot(path=str(target.with_suffix(".png")))
-    page.evaluate("document.querySelector('[data-log]').scrollTop = 0")
+    page.evaluate("document.querySelector('.log').scrollTop = 0")
     page.screenshot(path=str(target.with_name(f"{target.name}-top.png")))
+    if name == "drive":
+        for menu in ("mode", "model", "level", "thread"):
+            page.evaluate(f"document.querySelector('.menu.{menu}').showPopover()")
+            page.screenshot(path=str(target.with_name(f"{target.name}-{menu}.png")))
+            page.evaluate("document.querySelector(':popover-open').hidePopover()")
 
 
 def main(directory: Path) -> None:
     """Render every scene and photograph it."""
     directory.mkdir(parents=True, exist_ok=True)
     renderer = Renderer()
-    # No socket stands behind these pages: the line that says so would be on every picture.
-    pages = {
-        name: renderer.page(view).replace("hx-ws:connect", "data-follow")
-        for name, view in scenes().items()
+    drawn = {
+        **{name: renderer.page(view) for name, view in scenes().items()},
+        "waiting": renderer.waiting(waiting(ASK_RUN, KINDS[0], ASK_EDIT), page=True),
+        "waiting-none": renderer.waiting(waiting(), page=True),
     }
+    # No socket stands behind these pages: the line that says so would be on every picture.
+    pages = {name: html.replace("hx-ws:connect", "data-follow") for name, html in drawn.items()}
     with served(pages) as base, sync_playwright() as playwright:
         browser = playwright.chromium.launch(executable_path="/usr/bin/chromium")
         for width, (across, down) in WIDTHS.items():

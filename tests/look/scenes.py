@@ -9,9 +9,20 @@ from collections.abc import Sequence
 from typing import Any
 
 from enso import transcript, wire
+from enso.server.frames import hrefs_under
 from enso.server.looks import dom_token
 from enso.server.messages import interrupted_tail, transcript_to_messages
-from enso.server.views import Composer, PageView, PaneView, RailGroup, RailRow, RailView
+from enso.server.views import (
+    Composer,
+    Deleted,
+    PageView,
+    PaneView,
+    RailGroup,
+    RailRow,
+    RailView,
+    WaitingItem,
+    WaitingView,
+)
 
 NOON = 1_764_504_000_000  # 30 November 2025, 12:00 UTC
 
@@ -279,6 +290,159 @@ def pane(
     return PaneView(**{**given, **fields})
 
 
+MODES = (
+    wire.PermissionModeChoice(id="plan", label="plan", description="Reads, and changes nothing."),
+    wire.PermissionModeChoice(
+        id="ask", label="ask", description="Asks before it runs a command or changes a file."
+    ),
+    wire.PermissionModeChoice(
+        id="edit",
+        label="edit",
+        description="Changes files of the project freely; asks before it runs a command.",
+    ),
+    wire.PermissionModeChoice(
+        id="auto",
+        label="auto",
+        description="Asks nothing, but before it writes outside of the project.",
+    ),
+)
+LEVELS = ["off", "low", "medium", "high"]
+MODELS = (
+    wire.ModelChoice(
+        provider="labserver", model="lab-coder", label="Lab Coder 30B", levels=LEVELS,
+        context_window=128_000,
+    ),
+    wire.ModelChoice(
+        provider="labserver", model="lab-mini", label="Lab Mini", levels=[], context_window=8_192
+    ),
+    wire.ModelChoice(
+        provider="openai", model="gpt-5.2", label="GPT-5.2", levels=LEVELS, context_window=400_000
+    ),
+    *(
+        wire.ModelChoice(
+            provider="house", model=f"m{n}", label=f"House model {n}, a long name", levels=[]
+        )
+        for n in range(12)
+    ),
+)  # fmt: skip
+
+
+def agent_pane(
+    entries: Sequence[transcript.TranscriptEntry] = (), *, word: str = "held", **fields: Any
+) -> PaneView:
+    """A pane in which the agent can be driven."""
+    busy = word in ("busy", "needs you")
+    given: dict[str, Any] = {
+        "status": wire.Status(live=True, busy=busy, generation=3, word=word),
+        "hrefs": {**hrefs_under("/threads/t1"), "retry": "/threads/t1/retry"},
+        "modes": MODES,
+        "mode": "ask",
+        "models": MODELS,
+        "model": ("labserver", "lab-coder"),
+        "level": "low",
+        "context": wire.Context(tokens=34_000, window=128_000),
+        "interrupted": None,
+    }
+    return pane(entries, word=word, **{**given, **fields})
+
+
+def busy_with(kind: Any, word: Any = "busy", **fields: Any) -> wire.Status:
+    """A status of a run in flight."""
+    activity = wire.Activity(kind=kind, **{"detail": "", **fields})
+    return wire.Status(live=True, busy=True, generation=3, word=word, activity=activity)
+
+
+def dialog(dialog_id: str, kind: Any, title: str, **fields: Any) -> wire.Dialog:
+    """A dialog that waits."""
+    given: dict[str, Any] = {"options": [], "created_at": "2025-11-30T12:00:00Z"}
+    return wire.Dialog(id=dialog_id, kind=kind, title=title, **{**given, **fields})
+
+
+def asks(dialog_id: str, title: str, name: str, **arguments: Any) -> wire.Dialog:
+    """A permission that is asked for a tool call."""
+    return dialog(
+        dialog_id, "permission", title, tool=wire.DialogTool(name=name, arguments=arguments)
+    )
+
+
+ASK_RUN = asks("d1", "May it run this command?", "bash", command="rm -rf build/ && make dist")
+ASK_LONG = asks(
+    "d2",
+    "May it run this command?",
+    "bash",
+    command="set -e\nfor f in $(git ls-files '*.py'); do\n  sed -i 's/\u202eround/quantize/' $f\n"
+    "done\npytest -q   # " + "and a comment that does not end " * 12,
+    timeout=600,
+)
+ASK_EDIT = asks(
+    "d3",
+    "May it change this file?",
+    "edit",
+    path="shop/orders.py",
+    edits=[
+        {
+            "oldText": "    def total(self) -> Decimal:\n        lines = sum(\n"
+            "            round(l.price * l.quantity, 2) for l in self.lines)\n"
+            "        return lines\n",
+            "newText": "    def total(self) -> Decimal:\n"
+            "        net = sum(l.price * l.quantity for l in self.lines)\n"
+            "        return (net * (1 + self.rate)).quantize(CENT, ROUND_HALF_EVEN)\n",
+        },
+        {"oldText": "import math", "newText": "from decimal import ROUND_HALF_EVEN, Decimal"},
+    ],
+)
+ASK_WRITE = asks(
+    "d4",
+    "May it write this file?",
+    "write",
+    path="tests/test_money.py",
+    content="".join(f"def test_{n}() -> None:\n    assert total({n}) == {n}\n\n" for n in range(9)),
+)
+KINDS = (
+    dialog(
+        "k1",
+        "select",
+        "Which branch?",
+        message="There are several that fit.",
+        options=[wire.DialogOption(value=f"b{n}", label=f"feature/cart-{n}") for n in range(5)],
+    ),
+    dialog("k2", "confirm", "Push to origin?", message="Three commits,\non the branch main."),
+    dialog("k3", "input", "What is it to be called?"),
+    dialog("k4", "editor", "Write the commit message"),
+)
+QUEUE = (
+    wire.QueuedPrompt(id="q1", message="And look at the tax of the second line too.", when="steer"),
+    wire.QueuedPrompt(
+        id="q2",
+        message="When that is done, write it up in the changelog.\nKeep it short, and name the "
+        "orders that were wrong: A-17, and perhaps those of last week which nobody looked at yet.",
+        when="after",
+    ),
+)
+RUNNING: Sequence[transcript.TranscriptEntry] = (
+    *WORK[:6],
+    user("u8", "Run the whole suite, and build it."),
+    agent(
+        "a8",
+        transcript.TextPart("The suite first."),
+        call("r1", "bash", command="pytest -q"),
+        call("r2", "bash", command="set -e\nmake dist\nls -l dist"),
+    ),
+)
+
+
+def running(entries: Sequence[transcript.TranscriptEntry]) -> list[wire.Message]:
+    """The messages of a transcript whose last message's calls are running."""
+    *before, last = transcript_to_messages(entries)
+    parts = [
+        part.model_copy(update={"state": "running"})
+        if isinstance(part, wire.ToolCallPart)
+        else part
+        for part in last.parts
+    ]
+    return [*before, last.model_copy(update={"parts": parts})]
+
+
 def row(number: int, title: str, age: str, sign: str = "cold", **fields: Any) -> RailRow:
     """A row of the rail."""
     words = {"cold": "stored", "held": "live", "busy": "working", "needs": "needs you"}
@@ -334,6 +498,7 @@ def rail(**fields: Any) -> RailView:
         "refresh_href": "/rail",
         "new_thread_href": "/",
         "waiting": 1,
+        "waiting_href": "/waiting",
         "serves_nothing_yet": False,
     }
     return RailView(**{**given, **fields})
@@ -356,9 +521,65 @@ def page(shown: PaneView, rail_view: RailView | None = None) -> PageView:
 FRESH: dict[str, Any] = {"title": "", "fresh": True, "usage": BARE}
 
 
+def agent_scenes() -> dict[str, PageView]:
+    """Pages on which the agent is driven."""
+    needs = busy_with("needs-you", "needs you")
+    wait = busy_with(
+        "retry-wait", until="2099-11-30T12:00:00Z", attempt=2, attempts=3, detail="rate limit"
+    )
+    return {
+        "asks": page(
+            agent_pane(WORK[:6], status=needs, dialogs=(ASK_RUN,), queue=QUEUE),
+        ),
+        "asks-long": page(agent_pane(WORK[:1], status=needs, dialogs=(ASK_LONG,))),
+        "asks-edit": page(agent_pane(WORK[:1], status=needs, dialogs=(ASK_EDIT, ASK_WRITE))),
+        "kinds": page(agent_pane(WORK[:1], status=needs, dialogs=KINDS)),
+        "running": page(
+            agent_pane(
+                RUNNING, messages=running(RUNNING), status=busy_with("tools", detail="bash, bash")
+            )
+        ),
+        "retry": page(agent_pane((*WORK[:1], refused("r1"), refused("r2")), status=wait)),
+        "drive": page(agent_pane(WORK, mode="plan")),
+        "gone": page(
+            agent_pane(
+                WORK[:3],
+                composer=composer(
+                    blocked="The model “lab-huge” of labserver is not configured any more. "
+                    "Choose another: nothing switches by itself."
+                ),
+                models=MODELS[:3],
+                model=("", ""),
+            )
+        ),
+        "deleted": page(
+            agent_pane(
+                **FRESH, deleted=Deleted(title="Remove the build folder", restore_href="/x/restore")
+            )
+        ),
+    }
+
+
+def waiting(*dialogs: wire.Dialog, **fields: Any) -> WaitingView:
+    """The page of what waits."""
+    items = [
+        WaitingItem(
+            key=f"t{n}",
+            title=f"A thread that waits, number {n}" if n else "",
+            href=f"/threads/t{n}",
+            project_name="shop-api",
+            dialog=one,
+            dialogs_href=f"/threads/t{n}/dialogs",
+        )
+        for n, one in enumerate(dialogs)
+    ]
+    return WaitingView(items=items, href="/waiting", rail=rail(current_thread_id=""), **fields)
+
+
 def scenes() -> dict[str, PageView]:
     """Every page to look at, by name."""
     return {
+        **agent_scenes(),
         "work": page(pane(WORK)),
         "tools": page(pane(_tools(24), word="busy")),
         "hard": page(

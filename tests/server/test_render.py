@@ -108,7 +108,8 @@ def assert_safe(html: str) -> Page:
 
 
 PARTIAL = re.compile(
-    r'<hx-partial hx-target="#([A-Za-z][A-Za-z0-9-]*)" hx-swap="(\w+)">(.*?)</hx-partial>',
+    r'<hx-partial hx-target="#([A-Za-z][A-Za-z0-9-]*(?: > :has\(> \.outcome\))?)" '
+    r'hx-swap="(\w+)">(.*?)</hx-partial>',
     re.DOTALL,
 )
 
@@ -157,6 +158,7 @@ def test_a_page_loads_its_scripts_in_order_and_tells_htmx_how_to_behave() -> Non
         "/static/vendor/htmx.min.js",
         "/static/vendor/hx-ws.min.js",
         "/static/enso.js",
+        "/static/agent.js",
     ]
     assert all(set(script) == {"src"} for script in read.all("script"))
     assert {"name": "htmx-config", "content": "{}"} in read.all("meta")
@@ -169,7 +171,7 @@ def test_static_files_are_named_by_the_one_who_serves_them() -> None:
     renderer = Renderer(static_url=lambda name: f"/s/{name}?v=1")
     html = renderer.page(page(pane()))
     assert "/static/" not in html
-    assert html.count("?v=1") == 5
+    assert html.count("?v=1") == 6
 
 
 def test_a_pane_begins_with_its_title_and_follows_its_thread() -> None:
@@ -202,7 +204,7 @@ def test_the_composer_stands_outside_everything_that_frames_replace() -> None:
         "hx-target": "this",
         "hx-swap": "none",
         "hx-sync": "this:drop",
-        "hx-disable": "find .primary",
+        "hx-disable": "findAll .sends button",
         "hx-status:4xx": "target:#composer-error-t1 swap:innerHTML",
         "hx-status:5xx": "target:#composer-error-t1 swap:innerHTML",
     }
@@ -399,7 +401,7 @@ def test_an_interrupted_tail_is_said_in_words_with_what_to_do(tail: str, said: s
     """A torn end of a branch says what happened, and that the next prompt goes on from there."""
     html = RENDER.pane(pane(interrupted=tail))
     told = words(html[html.index('id="interrupted-t1">') + len('id="interrupted-t1">') :
-                      html.index("</section>")].removesuffix("</div>\n"))  # fmt: skip
+                      html.index('<div class="dialogs"')].removesuffix("</div>\n"))  # fmt: skip
     assert told.startswith(said)
     assert told.endswith("The next prompt continues from here.")
 
@@ -465,14 +467,18 @@ def snapshot(messages: Sequence[wire.Message], **fields: Any) -> wire.SnapshotFr
 
 
 def test_a_snapshot_says_everything_that_can_change() -> None:
-    """Messages, the torn tail, status, spend and context, each into its own element."""
+    """Messages, the torn tail, dialogs, status, spend, context, queue, mode: each has its place."""
     frame = draw(snapshot(transcript_to_messages(WORK), interrupted="unanswered-prompt"))
     assert [(target, swap) for target, swap, _ in pieces(frame)] == [
         ("tail-k", "innerMorph"),
         ("interrupted-k", "innerMorph"),
+        ("dialogs-k", "innerMorph"),
         ("status-k", "innerMorph"),
         ("usage-k", "innerMorph"),
         ("context-k", "innerMorph"),
+        ("queue-k", "innerMorph"),
+        ("mode-k", "innerHTML"),
+        ("modes-k", "innerMorph"),
     ]
     assert pieces(frame)[0][2] == drawn(*WORK)
 
@@ -483,12 +489,13 @@ def test_an_empty_snapshot_empties() -> None:
 
 
 def test_a_new_message_is_appended_and_a_changed_one_is_morphed() -> None:
-    """A new one also takes back what was said of a torn tail: it goes on from there."""
+    """A new one also takes back what was said of a torn tail, and of what was answered."""
     (message,) = transcript_to_messages([user("u1", "hello")])
     html = drawn(user("u1", "hello")).strip()
-    (added, settled) = pieces(draw(wire.MessageFrame(message=message), new=True))
+    (added, settled, answered) = pieces(draw(wire.MessageFrame(message=message), new=True))
     assert (added[0], added[1], added[2].strip()) == ("tail-k", "beforeend", html)
     assert settled == ("interrupted-k", "innerHTML", "")
+    assert answered == ("dialogs-k > :has(> .outcome)", "delete", "")
     ((target, swap, again),) = pieces(draw(wire.MessageFrame(message=message), new=False))
     assert (target, swap, again.strip()) == ("m-k-u1", "outerMorph", html)
 
@@ -531,17 +538,16 @@ def test_news_of_the_rail_make_the_page_ask_for_its_own_rows() -> None:
     assert {"rail-news", "rail-list", "find", "rail-shown"} <= shown
 
 
-def test_a_heartbeat_and_a_mode_say_nothing_on_a_page() -> None:
-    """They are empty, so that nothing is sent."""
+def test_a_heartbeat_says_nothing_on_a_page() -> None:
+    """It is empty, so that nothing is sent."""
     assert draw(wire.HeartbeatFrame(at="2026-01-01T00:00:00Z")) == ""
-    assert draw(wire.ModeFrame(permission_mode=MODE)) == ""
 
 
 def test_every_kind_of_frame_is_drawn() -> None:
     """A frame that is added to the wire shapes must be drawn, or said to draw nothing."""
     drawn_here = {
         "snapshot", "status", "message", "message-dropped", "part-delta", "part", "usage", "mode",
-        "rail", "notice", "heartbeat",
+        "model", "dialog", "queue", "tool-progress", "rail", "notice", "heartbeat",
     }  # fmt: skip
     union = typing.get_args(typing.get_args(wire.Frame)[0])
     assert {shape.model_fields["type"].default for shape in union} == drawn_here

@@ -1,0 +1,184 @@
+"""What a tool call would do, for the person who is asked whether it may: nothing hidden.
+
+A reply's tool line may cut and fold; a question about a call must not, or one would allow what one
+has not seen. So the whole command is shown, every argument that the line does not say, and each
+character that a screen would swallow or use to turn text around is spelled out.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from difflib import SequenceMatcher
+from typing import Any, cast
+
+from enso import wire
+from enso.server.tool_lines import (
+    MAX_SUBJECT,
+    CutText,
+    DiffLine,
+    Note,
+    cut_text,
+    line_count,
+    mapping_of,
+    told_arguments,
+    tool_look,
+)
+
+MAX_SHOWN = 200_000
+"""Characters beyond which even a question says that there is more."""
+
+MAX_COMPARED = 400
+"""Lines of an edit beyond which old and new stand under one another, uncompared."""
+
+# Controls but newline and tab; marks that turn text around; what has no width.
+_UNSEEN = re.compile(
+    "[\x00-\x08\x0b-\x1f\x7f-\x9f\u00ad\u061c\u180e\u200b\u200e\u200f\u2028-\u202e\u2060-\u206f"
+    "\ufeff\ufff9-\ufffb\U000e0000-\U000e007f]"
+)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Preview:
+    """A call as it is asked about: what, on what, and under it all that it would do."""
+
+    name: str
+    subject: str
+    notes: tuple[Note, ...]
+    text: CutText | None = None
+    diff: tuple[DiffLine, ...] = ()
+    diff_left_out: int = 0
+
+
+def visible(text: str) -> str:
+    """``text`` with every character that would not be seen as it is spelled out: ``⟨U+202E⟩``."""
+    return _UNSEEN.sub(lambda found: f"⟨U+{ord(found[0]):04X}⟩", text)
+
+
+def preview(tool: wire.DialogTool) -> Preview:
+    """How a call that waits for a permission reads."""
+    return _READERS.get(tool.name, _any_call)(tool)
+
+
+def edit_lines(arguments: Any) -> tuple[DiffLine, ...] | None:
+    """The lines that an ``edit`` would take and give; ``None`` when its arguments are not whole."""
+    edits = mapping_of(arguments).get("edits")
+    if not isinstance(edits, list) or not edits:
+        return None
+    lines: list[DiffLine] = []
+    for edit in cast("list[Any]", edits):
+        old, new = mapping_of(edit).get("oldText"), mapping_of(edit).get("newText")
+        if not isinstance(old, str) or not isinstance(new, str):
+            return None
+        if lines:
+            lines.append(DiffLine("ctx", "…"))
+        lines.extend(_compared(old.split("\n"), new.split("\n")))
+    return tuple(lines)
+
+
+# -- the tools ----------------------------------------------------------------------------------
+
+
+def _call(tool: wire.DialogTool) -> wire.ToolCallPart:
+    return wire.ToolCallPart(id="", name=tool.name, arguments=tool.arguments, state="done")
+
+
+def _any_call(tool: wire.DialogTool) -> Preview:
+    """The line, and the arguments unless the line says them all."""
+    look = tool_look(_call(tool))
+    whole = tool.arguments is None or bool(mapping_of(tool.arguments)) or tool.arguments == {}
+    unsaid = bool(look.arguments) or len(look.subject) >= MAX_SUBJECT or not whole
+    extra = _beyond(tool, ("path", "pattern", "glob", "offset", "limit"))
+    told = told_arguments(tool.arguments) if unsaid else extra
+    return Preview(
+        name=visible(look.name), subject=visible(look.subject), notes=look.notes, text=_text(told)
+    )
+
+
+def _bash(tool: wire.DialogTool) -> Preview:
+    command = mapping_of(tool.arguments).get("command")
+    if not isinstance(command, str):
+        return _any_call(tool)
+    count = command.strip("\n").count("\n") + 1
+    notes = (Note(f"{count:,} lines"),) if count > 1 else ()
+    timeout = mapping_of(tool.arguments).get("timeout")
+    if isinstance(timeout, int | float) and not isinstance(timeout, bool):
+        notes = (*notes, Note(f"at most {timeout:g} s"))
+    else:
+        timeout = None
+    known = ("command", "timeout") if timeout is not None else ("command",)
+    return Preview(name="bash", subject="", notes=notes, text=_text(command, _beyond(tool, known)))
+
+
+def _write(tool: wire.DialogTool) -> Preview:
+    path, content = (mapping_of(tool.arguments).get(name) for name in ("path", "content"))
+    if not isinstance(path, str) or not isinstance(content, str):
+        return _any_call(tool)
+    notes = (Note("empty" if not content else _lines(line_count(content))),)
+    text = _text(content, _beyond(tool, ("path", "content")))
+    return Preview(name="write", subject=visible(path), notes=notes, text=text)
+
+
+def _edit(tool: wire.DialogTool) -> Preview:
+    path, lines = mapping_of(tool.arguments).get("path"), edit_lines(tool.arguments)
+    if not isinstance(path, str) or lines is None:
+        return _any_call(tool)
+    added, removed = (sum(line.kind == kind for line in lines) for kind in ("add", "del"))
+    shown = tuple(_bounded(lines))
+    return Preview(
+        name="edit",
+        subject=visible(path),
+        notes=(Note(f"+{added}", "plus"), Note(f"−{removed}", "minus")),
+        text=_text(_beyond(tool, ("path", "edits"))),
+        diff=shown,
+        diff_left_out=len(lines) - len(shown),
+    )
+
+
+_READERS: Mapping[str, Callable[[wire.DialogTool], Preview]] = {
+    "bash": _bash,
+    "write": _write,
+    "edit": _edit,
+}
+
+
+# -- small readings -----------------------------------------------------------------------------
+
+
+def _beyond(tool: wire.DialogTool, known: Sequence[str]) -> str:
+    """The arguments that are not among ``known``, told; a tool takes them or it does not."""
+    rest = {name: value for name, value in mapping_of(tool.arguments).items() if name not in known}
+    return told_arguments(rest) if rest else ""
+
+
+def _text(*texts: str) -> CutText | None:
+    whole = visible("\n\n".join(text for text in texts if text))
+    return cut_text(whole, lines=MAX_SHOWN, characters=MAX_SHOWN) if whole else None
+
+
+def _lines(count: int) -> str:
+    return "1 line" if count == 1 else f"{count:,} lines"
+
+
+def _bounded(lines: Sequence[DiffLine]) -> Iterator[DiffLine]:
+    room = MAX_SHOWN
+    for line in lines:
+        room -= len(line.text)
+        if room < 0:
+            return
+        yield DiffLine(line.kind, visible(line.text))
+
+
+def _compared(old: Sequence[str], new: Sequence[str]) -> Iterator[DiffLine]:
+    """The lines of two texts, those that both have once."""
+    if len(old) + len(new) > MAX_COMPARED:
+        yield from (DiffLine("del", f"-{line}") for line in old)
+        yield from (DiffLine("add", f"+{line}") for line in new)
+        return
+    for tag, i, j, k, m in SequenceMatcher(None, old, new, autojunk=False).get_opcodes():
+        if tag == "equal":
+            yield from (DiffLine("ctx", f" {line}") for line in old[i:j])
+            continue
+        yield from (DiffLine("del", f"-{line}") for line in old[i:j])
+        yield from (DiffLine("add", f"+{line}") for line in new[k:m])

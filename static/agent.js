@@ -1,0 +1,341 @@
+// Driving the agent: what waits for a person, what is under way, menus, and completion in the
+// composer. Beside enso.js and as small as it can be: everything here works without it, by forms.
+(() => {
+  "use strict";
+
+  const find = (selector, root = document) => root.querySelector(selector);
+  const all = (selector, root = document) => [...root.querySelectorAll(selector)];
+  const promptBox = () => find("form[data-composer] textarea");
+
+  // -- what waits: counted in the title, told to who asked for it --------------------------------
+
+  const open = () => all("[data-dialog]").filter((card) => !find(":scope > .outcome", card));
+
+  function countWaiting() {
+    const needed = Number(find("[data-needed]")?.dataset.needed ?? 0);
+    const count = Math.max(needed, open().length);
+    const title = document.title.replace(/^\(\d+\) /, "");
+    const counted = count ? `(${count}) ${title}` : title;
+    if (document.title !== counted) document.title = counted;
+  }
+
+  const mayNotify = () => "Notification" in window && Notification.permission === "granted";
+  const mayAsk = () => "Notification" in window && Notification.permission === "default";
+  let told = null; // what was told of, or was there when the page came
+
+  function waiting() {
+    const here = find("[data-log]")?.dataset.thread;
+    const cards = open().map((card) => [card.id, find("#pane h1")?.textContent, find("h2", card)?.textContent]);
+    const rows = all("#rail-list a[data-thread]:has(.sign.needs)")
+      .filter((row) => row.dataset.thread !== here)
+      .map((row) => [row.dataset.thread, find(".title", row)?.textContent, ""]);
+    return [...cards, ...rows];
+  }
+
+  function tell() {
+    const now = waiting();
+    const fresh = told ? now.filter(([id]) => !told.has(id)) : [];
+    told = new Set(now.map(([id]) => id));
+    if (!mayNotify() || document.hasFocus()) return;
+    for (const [id, thread, asks] of fresh) {
+      const note = new Notification(`${thread} needs you`, { body: asks, tag: `enso-${id}` });
+      note.onclick = () => { window.focus(); note.close(); };
+    }
+  }
+
+  function offerToNotify() {
+    for (const button of all("[data-notify]")) button.hidden = !mayAsk();
+  }
+
+  document.addEventListener("click", async (event) => {
+    if (!event.target.closest?.("[data-notify]")) return;
+    await Notification.requestPermission();
+    offerToNotify();
+  });
+
+  // A hidden tab lets its socket go, but not when it is to notify.
+  document.addEventListener("visibilitychange", (event) => {
+    if (document.hidden && mayNotify()) event.stopImmediatePropagation();
+  });
+  document.addEventListener("htmx:ws:before:connection", ({ detail }) => {
+    detail.connection.config.pauseOnBackground = !mayNotify();
+  });
+
+  // -- what is under way -------------------------------------------------------------------------
+
+  const SILENT_AFTER = 10; // seconds without an event before it is said
+  const SPEAKS = ["asking", "answering", "compacting", ""]; // a tool and a wait may be silent
+  let heard = Date.now();
+  const busy = () => find("#pane .status [data-busy]");
+
+  // The same words as enso/server/words.py.
+  function wait(until) {
+    const seconds = Math.ceil((until - Date.now()) / 1000);
+    if (seconds <= 0) return "now";
+    return seconds < 100 ? `in ${seconds} s` : `in ${Math.ceil(seconds / 60)} min`;
+  }
+
+  function put(element, words) {
+    if (element && element.textContent !== words) element.textContent = words;
+  }
+
+  function tick() {
+    for (const time of all("time[data-until]")) put(time, wait(new Date(time.dateTime)));
+    const since = Math.floor((Date.now() - heard) / 1000);
+    const silent = since >= SILENT_AFTER && SPEAKS.includes(busy()?.dataset.busy);
+    put(find("#pane [data-silence]"), silent ? `No event for ${since} s` : "");
+  }
+
+  // What a prompt does depends on whether one is in flight; the box says so.
+  function sayWhatEnterDoes() {
+    const text = promptBox();
+    if (!text?.form.querySelector(".steers")) return;
+    text.dataset.placeholder ??= text.placeholder;
+    const words = busy() ? "Steer it, or queue what comes next" : text.dataset.placeholder;
+    if (text.placeholder !== words) text.placeholder = words;
+  }
+
+  function look() {
+    countWaiting();
+    tell();
+    offerToNotify();
+    sayWhatEnterDoes();
+    tick();
+  }
+
+  document.addEventListener("click", (event) => {
+    const link = event.target.closest?.("[data-jump]");
+    if (!link) return;
+    event.preventDefault();
+    const card = find("#pane [data-dialog]");
+    card?.scrollIntoView({ block: "nearest" });
+    find("button", card ?? document.body)?.focus({ preventScroll: true });
+  });
+
+  // -- forms: what follows when one was taken -----------------------------------------------------
+
+  const ok = (ctx) => ctx.response.status < 300;
+
+  function write(words, { replace = false } = {}) {
+    const text = promptBox();
+    if (!text) return;
+    text.value = replace || !text.value.trim() ? words : `${words}\n${text.value}`;
+    text.dispatchEvent(new InputEvent("input", { bubbles: true }));
+    text.focus();
+    text.setSelectionRange(text.value.length, text.value.length);
+  }
+
+  // A message as it was written: what was folded away stands behind its start.
+  function writtenText(message) {
+    return all(".written", message).map((part) => {
+      const start = [...part.childNodes].filter((node) => node.nodeType === Node.TEXT_NODE);
+      const rest = find(":scope > details > div", part);
+      return start.map((node) => node.data).join("") + (rest ? (rest.dataset.behind ?? "") + rest.textContent : "");
+    }).join("\n");
+  }
+
+  function imageFile(image, number) {
+    const [, type, data] = image.src.match(/^data:([^;]+);base64,(.*)$/s) ?? [];
+    if (!data) return null;
+    const bytes = Uint8Array.from(atob(data), (letter) => letter.charCodeAt(0));
+    return new File([bytes], `image-${number + 1}`, { type });
+  }
+
+  function attach(images) {
+    const input = find("form[data-composer] input[data-files]");
+    if (!input || !images.length) return;
+    const transfer = new DataTransfer();
+    for (const file of images) transfer.items.add(file);
+    input.files = transfer.files;
+    input.dispatchEvent(new Event("change", { bubbles: true }));
+  }
+
+  const carried = new WeakMap(); // form → what it brings back into the composer
+
+  document.addEventListener("htmx:before:request", ({ detail: { ctx } }) => {
+    const form = ctx.sourceElement;
+    if (form?.matches?.("[data-take-back]")) {
+      carried.set(form, { words: find(".words", form.closest("li")).textContent, images: [] });
+    } else if (ctx.request.submitter?.matches("[data-edit]")) {
+      const message = form.closest("article");
+      const images = all("figure.picture img", message).map(imageFile).filter(Boolean);
+      carried.set(form, { words: writtenText(message), images, replace: true });
+    } else carried.delete(form ?? document);
+    for (const line of all("#pane .said[role=alert]")) line.replaceChildren();
+  });
+
+  document.addEventListener("htmx:after:request", ({ detail: { ctx } }) => {
+    const form = ctx.sourceElement;
+    if (!form?.matches?.("form") || !ok(ctx)) return;
+    if (form.matches("[data-answer]")) {
+      ctx.keepIndicators = true; // it stays as it was sent, until the frame says what became of it
+      const list = form.closest("#waiting-list");
+      if (list) htmx.trigger(list, "refresh");
+    }
+    if (form.matches("[data-menu]")) form.closest("[popover]")?.hidePopover();
+    if (form.closest("[data-choose]")) window.location.reload();
+    if (form.matches("[data-acts]")) form.closest("details").open = false;
+    const back = carried.get(form);
+    if (!back) return;
+    write(back.words, back);
+    attach(back.images);
+  });
+
+  // -- menus ---------------------------------------------------------------------------------------
+
+  document.addEventListener("toggle", (event) => {
+    const menu = event.target;
+    if (!menu.matches?.(".menu") || event.newState !== "open") return;
+    const chosen = find("#pane [data-model]")?.dataset;
+    for (const form of all("form:has(> [name=model])", menu.matches(".model") ? menu : document.createElement("i"))) {
+      const { provider, model } = form.elements;
+      const isIt = provider.value === chosen?.provider && model.value === chosen?.model;
+      find("button", form).setAttribute("aria-pressed", String(isIt));
+    }
+    const name = find("input[name=name]", menu);
+    const heading = find("#pane h1");
+    if (name && heading) name.value = heading.matches(".untitled") ? "" : heading.textContent;
+    (name ?? find("[aria-pressed=true], .filter, button", menu))?.focus();
+    name?.select();
+  }, true);
+
+  document.addEventListener("dblclick", (event) => {
+    if (event.target.closest?.("#pane .pane-head h1")) find("#pane .menu.thread")?.showPopover();
+  });
+
+  document.addEventListener("keydown", (event) => {
+    const menu = event.target.closest?.(".menu");
+    const step = { ArrowDown: 1, ArrowUp: -1 }[event.key];
+    if (!menu || !step) return;
+    event.preventDefault();
+    const stops = all("button, input:not([type=hidden])", menu).filter((one) => one.checkVisibility());
+    stops[(stops.indexOf(event.target) + step + stops.length) % stops.length]?.focus();
+  });
+
+  document.addEventListener("input", (event) => {
+    if (!event.target.matches?.("[data-filter]")) return;
+    const wanted = event.target.value.trim().toLowerCase();
+    const menu = event.target.closest(".menu");
+    for (const form of all("form", menu)) form.hidden = !form.textContent.toLowerCase().includes(wanted);
+    for (const group of all("section", menu)) group.hidden = !find("form:not([hidden])", group);
+  });
+
+  // -- completion: / at the start for commands, @ for files ----------------------------------------
+
+  let list = null; // what is offered: { box, text, start, chosen }
+  let putAway = ""; // what was typed when the list was closed by hand
+  let asked = 0;
+
+  function typed(text) {
+    const before = text.value.slice(0, text.selectionStart);
+    if (text.selectionStart !== text.selectionEnd) return null;
+    const command = text.dataset.commands && before.match(/^\/(\S*)$/);
+    if (command) return { href: text.dataset.commands, query: command[1], start: 0, before };
+    const file = text.dataset.filesOf && before.match(/(?:^|\s)@([^\s@]*)$/);
+    if (!file) return null;
+    return { href: text.dataset.filesOf, query: file[1], start: before.length - file[1].length - 1, before };
+  }
+
+  function closeList() {
+    asked += 1;
+    if (!list) return;
+    list.box.replaceChildren();
+    list.text.removeAttribute("role");
+    for (const name of ["expanded", "activedescendant", "autocomplete", "controls", "haspopup"])
+      list.text.removeAttribute(`aria-${name}`);
+    list = null;
+  }
+
+  const options = () => (list ? all("[data-insert]", list.box) : []);
+
+  function choose(index) {
+    const offered = options();
+    list.chosen = (index + offered.length) % offered.length;
+    offered.forEach((option, at) => option.setAttribute("aria-selected", String(at === list.chosen)));
+    offered[list.chosen].scrollIntoView({ block: "nearest" });
+    list.text.setAttribute("aria-activedescendant", offered[list.chosen].id);
+  }
+
+  function insert(option) {
+    const { text, start } = list;
+    text.setRangeText(option.dataset.insert, start, text.selectionStart, "end");
+    closeList();
+    text.focus();
+    text.dispatchEvent(new InputEvent("input", { bubbles: true }));
+  }
+
+  async function complete(text) {
+    const wanted = typed(text);
+    const box = find("[data-complete]", text.form);
+    if (!wanted || !box || wanted.before === putAway) return closeList();
+    putAway = "";
+    asked += 1;
+    const mine = asked;
+    const url = new URL(wanted.href, window.location.href);
+    url.searchParams.set("q", wanted.query);
+    await htmx.ajax("GET", url.pathname + url.search, { source: box, target: box, swap: "innerHTML" });
+    if (mine !== asked) return undefined;
+    if (!find("[data-insert]", box)) return closeList();
+    list = { box, text, start: wanted.start, chosen: 0 };
+    text.setAttribute("role", "combobox");
+    text.setAttribute("aria-expanded", "true");
+    text.setAttribute("aria-haspopup", "listbox");
+    text.setAttribute("aria-autocomplete", "list");
+    text.setAttribute("aria-controls", box.id);
+    choose(0);
+    return undefined;
+  }
+
+  document.addEventListener("input", (event) => {
+    if (event.target.matches?.("form[data-composer] textarea")) complete(event.target);
+  });
+
+  document.addEventListener("keydown", (event) => {
+    if (!list || event.target !== list.text || event.isComposing || event.keyCode === 229) return;
+    const option = options()[list.chosen];
+    const { value, selectionStart } = list.text;
+    const isWhole = value.slice(list.start, selectionStart) === option.dataset.insert.trim();
+    if (event.key === "ArrowDown") choose(list.chosen + 1);
+    else if (event.key === "ArrowUp") choose(list.chosen - 1);
+    else if (event.key === "Tab" || (event.key === "Enter" && !event.shiftKey && !isWhole)) insert(option);
+    else if (event.key === "Escape") {
+      putAway = value.slice(0, selectionStart);
+      closeList();
+    } else {
+      if (event.key === "Enter") closeList();
+      return;
+    }
+    event.preventDefault();
+  }, true);
+
+  // A tap must not take the focus, and with it a phone's keyboard, from the box.
+  document.addEventListener("pointerdown", (event) => {
+    if (event.target.closest?.("[data-complete]")) event.preventDefault();
+  });
+  document.addEventListener("click", (event) => {
+    const option = event.target.closest?.("[data-insert]");
+    if (option && list) insert(option);
+    else if (list && event.target !== list.text) closeList();
+  });
+
+  // -- begin ----------------------------------------------------------------------------------------
+
+  document.addEventListener("htmx:ws:after:message:incoming", ({ detail }) => {
+    // News of the rail come on every socket: they are no event of this thread.
+    if (!String(detail.message.data).startsWith('<hx-partial hx-target="#rail')) heard = Date.now();
+    look();
+  });
+  document.addEventListener("htmx:finally:swap", ({ detail: { ctx } }) => {
+    const at = ctx.target?.id ?? ctx.target;
+    if (at === "pane" || at === "#pane") {
+      heard = Date.now();
+      list = null;
+    }
+    if (at === "rail-list" && find("#waiting-list")) htmx.trigger("#waiting-list", "refresh");
+    look();
+  });
+  document.addEventListener("DOMContentLoaded", () => {
+    look();
+    setInterval(tick, 1000);
+  });
+})();
