@@ -1,7 +1,7 @@
 """Every URL that Enso builds or reads.
 
 A page's URL names its thread and nothing else of Enso's; every other query parameter a person put
-there is theirs, and every link of the page carries it on (design, 5.1).
+there is theirs, and every link of the page carries it on.
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from urllib.parse import parse_qsl, quote, unquote, urlencode, urlsplit
 
-OUR_PARAMETERS = frozenset({"q", "shown", "current", "before", "from", "project", "follow"})
+OUR_PARAMETERS = frozenset({"q", "shown", "current", "before", "from", "project", "deleted"})
 """Query parameters that routes of ours read; they are never carried from page to page."""
 
 
@@ -37,9 +37,9 @@ class Urls:
         pairs = [*self.kept, *((name, str(value)) for name, value in ours if value is not None)]
         return f"{path}?{urlencode(pairs)}" if pairs else path
 
-    def fresh(self) -> str:
-        """A page without a thread."""
-        return self._with("/")
+    def fresh(self, *, deleted: str = "") -> str:
+        """A page without a thread; it may say which one was just deleted."""
+        return self._with("/", [("deleted", deleted or None)])
 
     def thread(self, thread_id: str) -> str:
         """The page of a thread."""
@@ -62,6 +62,14 @@ class Urls:
     def abort(self, thread_id: str) -> str:
         """Where the run in flight is stopped."""
         return self._with(f"/threads/{quote(thread_id, safe='')}/abort")
+
+    def below(self, thread_id: str, name: str) -> str:
+        """Where something is done to a thread, or asked of it; ``name`` is the path's last part."""
+        return self._with(f"/threads/{quote(thread_id, safe='')}/{name}")
+
+    def waiting(self) -> str:
+        """The page of every dialog that waits."""
+        return self._with("/waiting")
 
     def follow(self, thread_id: str, *, first: str = "") -> str:
         """The websocket of a pane whose first message is ``first``: snapshots begin there."""

@@ -11,17 +11,21 @@ import binascii
 from datetime import UTC, datetime
 
 from flask import Blueprint, Response, request
-from pydantic import BaseModel, ValidationError
+from pydantic import BaseModel
 
 from enso import thread_ids, wire
 from enso.host.contract import PromptImage
-from enso.server.commands import start_prompt
+from enso.server.actions import checked_id
+from enso.server.bodies import json_body
 from enso.server.inspection import inspection
+from enso.server.models import model_choices
 from enso.server.openapi import openapi_document
 from enso.server.pages import MAX_QUERY
+from enso.server.prompts import start_prompt
 from enso.server.refusals import Refused
-from enso.server.registry import Slot
 from enso.server.services import Services
+from enso.server.slots import Slot
+from enso.server.waiting import command_shape
 
 
 def json_answer(body: BaseModel, status: int = 200) -> Response:
@@ -48,22 +52,6 @@ def _summary(services: Services, slot: Slot) -> wire.ThreadSummary | None:
         last_activity_at=_iso(live.last_activity),
         session_file=str(seen.session_file) if seen.session_file else None,
     )
-
-
-def parsed_prompt() -> wire.PromptRequest:
-    """The body of a prompt; raises ``Refused`` naming the field that is wrong."""
-    if request.mimetype != "application/json":
-        raise Refused(415, "unsupported-media-type", "Send this as application/json.")
-    try:
-        return wire.PromptRequest.model_validate_json(request.get_data())
-    except ValidationError as invalid:
-        raise Refused(400, "invalid-body", _first_fault(invalid)) from None
-
-
-def _first_fault(invalid: ValidationError) -> str:
-    fault = invalid.errors(include_url=False, include_input=False, include_context=False)[0]
-    where = ".".join(str(step) for step in fault["loc"]) or "the body"
-    return f"{where}: {fault['msg']}."
 
 
 def _image(image: wire.PromptImage) -> PromptImage:
@@ -96,6 +84,14 @@ def _add_listings(api: Blueprint, services: Services) -> None:
         rows = [services.rail.row(thread) for thread in services.rail.threads(query)]
         return json_answer(wire.StoredThreads(threads=rows))
 
+    @api.get("/models")
+    def models() -> Response:  # pyright: ignore[reportUnusedFunction]
+        return json_answer(wire.Models(models=model_choices(services.host)))
+
+    @api.get("/waiting")
+    def waiting() -> Response:  # pyright: ignore[reportUnusedFunction]
+        return json_answer(wire.Waiting(dialogs=services.waiting()))
+
     @api.get("/threads")
     def threads() -> Response:  # pyright: ignore[reportUnusedFunction]
         summaries: list[wire.ThreadSummary] = []
@@ -117,6 +113,11 @@ def _add_readings(api: Blueprint, services: Services) -> None:
                 raise Refused(404, "not-live", "This thread is not live on this server.")
             return json_answer(inspection(thread_id, slot.live))
 
+    @api.get("/threads/<thread_id>/commands")
+    def commands(thread_id: str) -> Response:  # pyright: ignore[reportUnusedFunction]
+        found = services.commands(checked_id(thread_id))
+        return json_answer(wire.Commands(commands=[command_shape(command) for command in found]))
+
     @api.get("/threads/<thread_id>/history")
     def history(thread_id: str) -> Response:  # pyright: ignore[reportUnusedFunction]
         return json_answer(services.read(thread_id).history())
@@ -125,8 +126,8 @@ def _add_readings(api: Blueprint, services: Services) -> None:
 def _add_commands(api: Blueprint, services: Services) -> None:
     @api.post("/threads/<thread_id>/prompt")
     def prompt(thread_id: str) -> Response:  # pyright: ignore[reportUnusedFunction]
-        body = parsed_prompt()
-        generation = start_prompt(
+        body = json_body(wire.PromptRequest)
+        done = start_prompt(
             services,
             thread_id,
             message=body.message,
@@ -134,9 +135,7 @@ def _add_commands(api: Blueprint, services: Services) -> None:
             prompt_id=body.prompt_id or None,
             project_id=body.project_id or None,
         )
-        return json_answer(wire.PromptAccepted(thread_id=thread_id, generation=generation), 202)
-
-    @api.post("/threads/<thread_id>/abort")
-    def abort(thread_id: str) -> Response:  # pyright: ignore[reportUnusedFunction]
-        services.registry.abort(thread_id)
-        return Response("{}", status=202, mimetype="application/json")
+        accepted = wire.PromptAccepted(
+            thread_id=done.new_thread_id or thread_id, generation=done.generation
+        )
+        return json_answer(accepted, 202)

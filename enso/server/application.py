@@ -12,7 +12,7 @@ from flask import Flask
 
 from enso.host import contract
 from enso.projects import Projects
-from enso.server import api, commands, pages, resources, socket
+from enso.server import actions, api, commands, lists, pages, resources, socket
 from enso.server.errors import answer_errors
 from enso.server.gather import Gatherer
 from enso.server.presenter import Presenter, RailRequest
@@ -22,7 +22,7 @@ from enso.server.reading import Reader
 from enso.server.registry import ThreadRegistry
 from enso.server.render import Renderer
 from enso.server.security import Doors, guard
-from enso.server.services import Services
+from enso.server.services import Services, TrashTitles
 from enso.server.static_files import keep_versions, static_urls
 from enso.urls import Urls
 
@@ -81,6 +81,7 @@ class EnsoServer:
             presenter=Presenter(host=host, registry=self.registry, rail=rail, projects=projects),
             press=press,
             renderer=renderer,
+            trash=TrashTitles(),
             sockets=threading.BoundedSemaphore(limits.follows),
             heartbeat_seconds=limits.heartbeat_seconds,
         )
@@ -131,8 +132,11 @@ def _flask(services: Services, doors: Doors) -> Flask:
         app, lambda status, sentence, whole: _error_page(services, status, sentence, whole)
     )
     app.register_blueprint(pages.blueprint(services))
+    app.register_blueprint(lists.blueprint(services))
     app.register_blueprint(commands.blueprint(services))
+    app.register_blueprint(actions.page_blueprint(services))
     app.register_blueprint(api.blueprint(services))
+    app.register_blueprint(actions.json_blueprint(services))
     socket.register(app, services)
     return app
 

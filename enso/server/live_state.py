@@ -13,9 +13,19 @@ from typing import TYPE_CHECKING, NamedTuple, assert_never
 from enso import transcript, wire
 from enso.host import contract
 from enso.server import messages as reading
+from enso.server.waiting import dialog_shape, queue_shape
 
 if TYPE_CHECKING:
     from enso.server.pump import Pump
+
+
+WaitingEvent = (
+    contract.DialogOpened
+    | contract.DialogClosed
+    | contract.QueueChanged
+    | contract.ActivityChanged
+    | contract.ToolProgress
+)
 
 
 class Change(NamedTuple):
@@ -82,6 +92,10 @@ class LiveState:
         self.usage = usage
         self.permission_mode = permission_mode
         self.streaming: StreamingMessage | None = None
+        self.dialogs: dict[str, contract.Dialog] = {}
+        self.queue: tuple[contract.QueuedPrompt, ...] = ()
+        self.activity: contract.Activity | None = None
+        self._callers: dict[str, str] = {}
         self._assembler = reading.MessageAssembler()
         for entry in self.entries:
             self._assembler.feed(entry)
@@ -100,7 +114,10 @@ class LiveState:
     def end_run(self) -> list[Change]:
         """Nothing runs any more; tells the messages that this changed."""
         self.streaming = None
-        return self._changed(self._assembler.set_running(False))
+        self.activity = None
+        closed = [self._close_dialog(dialog_id, "stopped") for dialog_id in list(self.dialogs)]
+        emptied = self._queue(()) if self.queue else []
+        return [*closed, *emptied, *self._changed(self._assembler.set_running(False))]
 
     def apply(self, event: contract.ThreadEvent) -> list[Change]:
         """Take an event in and tell what changed; the settlement is the registry's."""
@@ -121,25 +138,55 @@ class LiveState:
                 return [Change(wire.MessageDroppedFrame(message_id=message_id))]
             case contract.RunNotice(sentence):
                 return [Change(wire.NoticeFrame(message=sentence))]
-            case (
-                contract.DialogOpened()
-                | contract.DialogClosed()
-                | contract.ToolProgress()
-                | contract.QueueChanged()
-                | contract.ActivityChanged()
-                | contract.RunSettled()
-            ):
+            case contract.RunSettled():
                 return []
             case _:
+                return self._apply_waiting(event)
+
+    def _apply_waiting(self, event: WaitingEvent) -> list[Change]:
+        """The events of what waits and of what is under way."""
+        match event:
+            case contract.DialogOpened(dialog):
+                self.dialogs[dialog.id] = dialog
+                return [Change(wire.DialogFrame(dialog=dialog_shape(dialog)), new=True)]
+            case contract.DialogClosed(dialog_id, outcome):
+                return [self._close_dialog(dialog_id, outcome)]
+            case contract.QueueChanged(items):
+                return self._queue(items)
+            case contract.ActivityChanged(activity):
+                self.activity = activity
+                return []
+            case contract.ToolProgress(call_id, text):
+                return self._progress(call_id, text)
+            case _:
                 assert_never(event)
+
+    def _close_dialog(self, dialog_id: str, outcome: str) -> Change:
+        self.dialogs.pop(dialog_id, None)
+        return Change(wire.DialogFrame(closed=dialog_id, outcome=outcome))
+
+    def _queue(self, items: tuple[contract.QueuedPrompt, ...]) -> list[Change]:
+        self.queue = items
+        return [Change(wire.QueueFrame(queue=queue_shape(items)))]
+
+    def _progress(self, call_id: str, text: str) -> list[Change]:
+        message_id = self._callers.get(call_id)
+        if message_id is None:
+            return []
+        frame = wire.ToolProgressFrame(
+            message_id=message_id, call_id=call_id, text=reading.mended(text)
+        )
+        return [Change(frame)]
 
     def _store(self, entry: transcript.TranscriptEntry) -> list[Change]:
         streamed = self.streaming is not None and self.streaming.id == entry.id
         if streamed:
             self.streaming = None
         self.entries.append(entry)
-        if isinstance(entry, transcript.TranscriptMessage) and entry.usage is not None:
-            self.usage += entry.usage
+        if isinstance(entry, transcript.TranscriptMessage):
+            self.usage += entry.usage or transcript.Usage()
+            calls = (part for part in entry.parts if isinstance(part, transcript.ToolCallPart))
+            self._callers.update((call.id, entry.id) for call in calls)
         known = len(self._assembler.messages)
         changed = self._assembler.feed(entry)
         return self._changed(changed, first_new=known + streamed)
@@ -176,6 +223,7 @@ class LiveState:
 class LiveThread:
     """A thread whose runtime is built: busy with a run, or held until its idle time is over.
 
+    ``running``: events go through ``pump``, from the moment a run is begun to its settlement.
     ``last_activity`` is seconds since the epoch, ``idle_until`` seconds of the monotonic clock.
     """
 
@@ -183,6 +231,7 @@ class LiveThread:
     state: LiveState
     generation: int = 0
     busy: bool = False
+    running: bool = False
     last_activity: float = field(default_factory=time.time)
     idle_until: float = 0.0
     pump: Pump | None = None

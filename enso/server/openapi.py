@@ -11,6 +11,7 @@ from pydantic import BaseModel
 from pydantic.json_schema import models_json_schema
 
 from enso import wire
+from enso.server.actions import ACTIONS
 
 THREAD_ID = {
     "name": "threadId",
@@ -26,6 +27,23 @@ QUERY = {
     "description": "Only threads with all of these words in title, name or project.",
     "schema": {"type": "string", "maxLength": 500},
 }
+
+
+BAD_BODY = (
+    (400, "The body or the id is not right; the message says what."),
+    (415, "Not JSON."),
+    (503, "The server is stopping."),
+)
+
+
+def _id_parameter(name: str, description: str) -> dict[str, Any]:
+    return {
+        "name": name,
+        "in": "path",
+        "required": True,
+        "description": description,
+        "schema": {"type": "string", "minLength": 1, "maxLength": 200},
+    }
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -88,13 +106,56 @@ ENDPOINTS = (
         ),
     ),
     Endpoint(
-        method="post",
-        path="/api/threads/{threadId}/abort",
-        summary="Stop the run in flight.",
-        answer=None,
-        status=202,
+        method="get",
+        path="/api/threads/{threadId}/commands",
+        summary="The slash commands of a thread.",
+        answer=wire.Commands,
         parameters=(THREAD_ID,),
-        refusals=((409, "Nothing is running."),),
+        refusals=((400, "The id is none."), (403, "Its directory is not served.")),
+    ),
+    Endpoint(
+        method="get",
+        path="/api/models",
+        summary="The models that can be chosen.",
+        answer=wire.Models,
+    ),
+    Endpoint(
+        method="get",
+        path="/api/waiting",
+        summary="Every dialog that waits for a person, oldest first.",
+        answer=wire.Waiting,
+    ),
+    Endpoint(
+        method="post",
+        path="/api/threads/{threadId}/dialogs/{dialogId}",
+        summary="Answer a dialog; the first answer counts.",
+        answer=wire.Done,
+        status=202,
+        body=wire.DialogAnswer,
+        parameters=(THREAD_ID, _id_parameter("dialogId", "The dialog's id.")),
+        refusals=(*BAD_BODY, (409, "It was answered already, or nothing waits.")),
+    ),
+    Endpoint(
+        method="post",
+        path="/api/threads/{threadId}/queue/{itemId}/take-back",
+        summary="Take a queued prompt out again.",
+        answer=wire.QueuedPrompt,
+        status=202,
+        parameters=(THREAD_ID, _id_parameter("itemId", "The queued prompt's id.")),
+        refusals=((400, "The id is none."), (409, "It was delivered, or is gone.")),
+    ),
+    *(
+        Endpoint(
+            method="post",
+            path=f"/api/threads/{{threadId}}/{action.path}",
+            summary=action.summary,
+            answer=wire.Done,
+            status=202,
+            body=action.body,
+            parameters=(THREAD_ID,),
+            refusals=(*BAD_BODY, *action.refusals),
+        )
+        for action in ACTIONS
     ),
 )
 

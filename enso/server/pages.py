@@ -12,10 +12,11 @@ from flask import Blueprint, Response, request
 from enso import thread_ids
 from enso.server.htmx import VARY, HtmxRequest
 from enso.server.paging import page_before
-from enso.server.presenter import RAIL_ROWS, RailRequest
+from enso.server.presenter import RAIL_ROWS, RailRequest, one_line
 from enso.server.reading import NotServed, ThreadReading
 from enso.server.refusals import Refused
 from enso.server.services import Services
+from enso.server.views import Deleted
 from enso.urls import Urls, kept_parameters, thread_of
 
 MAX_SHOWN = 20_000
@@ -72,6 +73,15 @@ def open_thread(services: Services, text: str | None) -> Opening:
     return Opening(services.reader.fresh(text))
 
 
+def just_deleted(services: Services, urls: Urls) -> Deleted | None:
+    """The thread that the URL says was deleted, while it still is in the trash."""
+    thread_id = request.args.get("deleted", "")
+    title = services.trash.title(thread_id)
+    if title is None or services.host.stored_thread(thread_id) is not None:
+        return None
+    return Deleted(title=one_line(title), restore_href=urls.below(thread_id, "restore"))
+
+
 def blueprint(services: Services) -> Blueprint:
     """The routes of this module over one server's parts."""
     pages = Blueprint("pages", __name__)
@@ -84,6 +94,7 @@ def blueprint(services: Services) -> Blueprint:
             opening.reading,
             notice=opening.notice,
             project_id=request.args.get("project", ""),
+            deleted=just_deleted(services, urls),
         )
         if HtmxRequest(request.headers).wants_fragment:
             return html_answer(services.renderer.pane(pane))

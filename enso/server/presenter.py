@@ -12,17 +12,20 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from datetime import UTC, datetime
 
+from enso import wire
 from enso.host import contract
 from enso.projects import Projects
 from enso.server.ages import age_words
 from enso.server.looks import dom_token
 from enso.server.messages import mended
+from enso.server.models import model_choices
 from enso.server.paging import Window, last_page
 from enso.server.rail import Rail
 from enso.server.reading import ThreadReading
 from enso.server.registry import ThreadRegistry
 from enso.server.views import (
     Composer,
+    Deleted,
     ErrorView,
     HistoryView,
     PageView,
@@ -30,7 +33,10 @@ from enso.server.views import (
     RailGroup,
     RailRow,
     RailView,
+    WaitingItem,
+    WaitingView,
 )
+from enso.thread_ids import new_thread_id
 from enso.urls import Urls
 
 RAIL_ROWS = 50
@@ -108,7 +114,8 @@ class Presenter:
             more_href=more if len(threads) > wanted.shown else None,
             refresh_href=urls.rail(),
             new_thread_href=urls.fresh(),
-            waiting=0,
+            waiting=self._registry.waiting_count(),
+            waiting_href=urls.waiting(),
             serves_nothing_yet=not threads and not wanted.query,
         )
 
@@ -150,6 +157,8 @@ class Presenter:
         )
 
     def _sign(self, thread: contract.StoredThread) -> str:
+        if self._registry.needs_person(thread.id):
+            return "needs"
         if self._registry.is_busy(thread.id):
             return "busy"
         if thread.end == "refused":
@@ -170,6 +179,7 @@ class Presenter:
         draft: str = "",
         error: str = "",
         project_id: str = "",
+        deleted: Deleted | None = None,
     ) -> PaneView:
         """The open thread with its last page, or with an earlier ``window`` of it."""
         page = window or last_page(reading.messages)
@@ -193,24 +203,32 @@ class Presenter:
             notice=notice or _damage(reading.skipped_lines),
             composer=self._composer(urls, reading, draft, error, project_id),
             abort_href=urls.abort(reading.thread_id),
+            hrefs=hrefs_of(urls, reading.thread_id, stored=reading.stored),
+            dialogs=reading.dialogs,
+            queue=reading.queue,
+            modes=reading.permission_mode.modes,
+            mode=reading.permission_mode.mode,
+            models=model_choices(self._host),
+            model=(reading.model.provider, reading.model.model) if reading.model else ("", ""),
+            level=(reading.model.level or "") if reading.model else "",
+            deleted=deleted,
         )
 
     def _composer(
         self, urls: Urls, reading: ThreadReading, draft: str, error: str, project_id: str
     ) -> Composer:
-        readiness = self._host.readiness(reading.entries)
         mode = reading.permission_mode
         labels = {choice.id: choice.label for choice in mode.modes}
         there = [one for one in self._projects.all if self._projects.can_run_in(one.directory)]
         projects = [] if reading.stored else [(one.id, one.name) for one in there]
-        blocked = "" if readiness.model else readiness.what_to_do
+        blocked = "" if reading.model else reading.what_to_do
         if not reading.stored and not projects:
             blocked = NO_PROJECT
         return Composer(
             action=urls.prompt(reading.thread_id),
             prompt_id=str(uuid.uuid4()),
             blocked=blocked,
-            model_label=readiness.model.label if readiness.model else "",
+            model_label=reading.model.label if reading.model else "",
             mode_label=labels.get(mode.mode, mode.mode),
             project_id=project_id or (projects[0][0] if projects else ""),
             projects=projects,
@@ -222,6 +240,29 @@ class Presenter:
         """Both, as one page."""
         return PageView(rail=rail, pane=pane, htmx_config=HTMX_CONFIG)
 
+    def waiting(
+        self, urls: Urls, dialogs: Iterable[wire.WaitingDialog], rail: RailView
+    ) -> WaitingView:
+        """Every dialog that waits, with the threads that they hold up."""
+        return WaitingView(
+            items=[self._waiting_item(urls, waiting) for waiting in dialogs],
+            href=urls.waiting(),
+            rail=rail,
+            follow_href=urls.follow(new_thread_id()),
+            htmx_config=HTMX_CONFIG,
+        )
+
+    def _waiting_item(self, urls: Urls, waiting: wire.WaitingDialog) -> WaitingItem:
+        stored = self._host.stored_thread(waiting.thread_id)
+        return WaitingItem(
+            key=dom_token(waiting.thread_id),
+            title=one_line(stored.name or stored.first_message) if stored else "",
+            href=urls.thread(waiting.thread_id),
+            project_name=self._rail.project_name(stored) if stored else "",
+            dialog=waiting.dialog,
+            dialogs_href=urls.below(waiting.thread_id, "dialogs"),
+        )
+
     def history(self, urls: Urls, reading: ThreadReading, window: Window) -> HistoryView:
         """A page of earlier messages."""
         earlier = urls.history(reading.thread_id, before=window.first) if window.before else None
@@ -230,6 +271,7 @@ class Presenter:
             messages=window.messages,
             earlier_href=earlier,
             earlier_count=window.before,
+            hrefs=hrefs_of(urls, reading.thread_id, stored=reading.stored),
         )
 
     @staticmethod
@@ -247,6 +289,13 @@ class Presenter:
             sentence=sentence,
             rail=rail,
         )
+
+
+def hrefs_of(urls: Urls, thread_id: str, *, stored: bool) -> dict[str, str]:
+    """Where things are done to a thread; what needs a branch only for a thread that has one."""
+    names = ("mode", "model", "queue", "dialogs", "retry", "commands")
+    of_branch = ("name", "fork", "delete", "compact", "tree", "label") if stored else ()
+    return {name: urls.below(thread_id, name) for name in (*names, *of_branch)}
 
 
 def _with_current(

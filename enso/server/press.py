@@ -15,8 +15,8 @@ from enso.server.live_state import Change
 from enso.server.looks import dom_token
 from enso.server.paging import Window, last_page, page_from
 from enso.server.reading import ThreadReading
-from enso.server.registry import Slot
 from enso.server.render import Renderer
+from enso.server.slots import Slot
 from enso.server.views import HistoryView
 from enso.urls import Urls
 
@@ -65,5 +65,9 @@ class Press:
 
     def _html(self, slot: Slot, frame: wire.Frame, *, new: bool = False) -> str:
         return self._renderer.frame(
-            frame, key=dom_token(slot.thread_id), new=new, streams=slot.streams
+            frame,
+            key=dom_token(slot.thread_id),
+            new=new,
+            streams=slot.streams,
+            base=Urls().thread(slot.thread_id),
         )

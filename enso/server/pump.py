@@ -48,7 +48,16 @@ class Pump:
                 log.exception("a batch of events could not be handed on")
             handed_on = time.monotonic()
             if any(isinstance(event, RunSettled) for event in events):
+                self._take_rest()
                 return
+
+    def _take_rest(self) -> None:
+        """Hand on what came right behind the settlement, before it was taken in."""
+        rest: list[ThreadEvent] = []
+        while not self._events.empty():
+            rest.append(self._events.get_nowait())
+        if rest:
+            self._take(rest)
 
     def _batch(self, *, not_before: float) -> list[ThreadEvent]:
         """Wait for an event, then for more text until the time has come or something else does."""

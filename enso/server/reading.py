@@ -15,8 +15,11 @@ from enso.host import contract
 from enso.projects import Project, Projects
 from enso.server.live_state import LiveThread
 from enso.server.messages import interrupted_tail, transcript_to_messages
-from enso.server.registry import Slot, ThreadRegistry
+from enso.server.models import model_in_use
+from enso.server.registry import ThreadRegistry
+from enso.server.slots import Slot
 from enso.server.status import cold_status, live_context, live_status, mode_shape, usage_shape
+from enso.server.waiting import dialog_shape, queue_shape
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -50,6 +53,10 @@ class ThreadReading:
     status: wire.Status
     usage: wire.Usage
     context: wire.Context | None
+    model: wire.ModelInUse | None = None
+    what_to_do: str = ""
+    dialogs: tuple[wire.Dialog, ...] = ()
+    queue: tuple[wire.QueuedPrompt, ...] = ()
     skipped_lines: int = 0
 
     @property
@@ -92,6 +99,9 @@ class ThreadReading:
             status=self.status,
             usage=self.usage,
             context=self.context,
+            model=self.model,
+            open_dialogs=list(self.dialogs),
+            queue=list(self.queue),
         )
 
 
@@ -122,6 +132,7 @@ class Reader:
 
     def fresh(self, thread_id: str) -> ThreadReading:
         """The reading of a thread of which nothing is stored yet."""
+        readiness = self._host.readiness()
         return ThreadReading(
             thread_id=thread_id,
             stored=False,
@@ -135,10 +146,13 @@ class Reader:
             status=cold_status(()),
             usage=usage_shape(transcript.Usage()),
             context=None,
+            model=model_in_use(self._host, readiness.model, ()),
+            what_to_do=readiness.what_to_do,
         )
 
     def _live(self, thread_id: str, live: LiveThread) -> ThreadReading:
         state = live.state
+        model = live.hosted.runtime.model()
         return ThreadReading(
             thread_id=thread_id,
             stored=True,
@@ -152,9 +166,14 @@ class Reader:
             status=live_status(live),
             usage=usage_shape(state.usage),
             context=live_context(live),
+            model=model_in_use(self._host, model, state.entries),
+            what_to_do="" if model else self._host.readiness(state.entries).what_to_do,
+            dialogs=tuple(dialog_shape(dialog) for dialog in state.dialogs.values()),
+            queue=tuple(queue_shape(state.queue)),
         )
 
     def _cold(self, stored: contract.StoredThreadRead) -> ThreadReading:
+        readiness = self._host.readiness(stored.entries)
         return ThreadReading(
             thread_id=stored.id,
             stored=True,
@@ -168,5 +187,7 @@ class Reader:
             status=cold_status(stored.entries),
             usage=usage_shape(stored.usage),
             context=None,
+            model=model_in_use(self._host, readiness.model, stored.entries),
+            what_to_do=readiness.what_to_do,
             skipped_lines=stored.skipped_lines,
         )

@@ -1,54 +1,39 @@
 """The registry of live threads: the only builder; it owns runs, generations and idle timers.
 
-Every thread that is live or followed has a ``Slot`` here. The slot's one lock makes an instant: a
-state read under it and a follow that joins under it agree on every frame that comes after. Nothing
-here reads a file or writes one; the host does (``enso.host.contract``).
+Everything that is done to a live thread is done here, with its slot's lock held. Nothing here reads
+a file or writes one; the host does (``enso.host.contract``).
 """
 
 from __future__ import annotations
 
 import logging
-import threading
 import time
-from collections import OrderedDict
 from collections.abc import Callable, Generator, Sequence
 from contextlib import contextmanager
 from functools import partial
 from pathlib import Path
+from typing import TypeVar
 
 from enso import transcript, wire
 from enso.host import contract
-from enso.server.follow import Closed, Dialect, Follow, Follows, Outgoing
+from enso.server.follow import Closed, Dialect, Follow, Outgoing
 from enso.server.live_state import Change, LiveState, LiveThread
+from enso.server.models import model_in_use
 from enso.server.pump import Pump
+from enso.server.reaper import Reaper
 from enso.server.refusals import Refused
-from enso.server.render import Streams
+from enso.server.slots import PromptMemory, Slot, Slots
 from enso.server.status import cold_status, live_context, live_status, mode_shape, usage_shape
 
 log = logging.getLogger(__name__)
 
-REMEMBERED_PROMPTS = 4096
 DRAINED = Closed(1012, "The server is stopping.")
 
-Publish = Callable[["Slot", Sequence[Change]], None]
+NewDirectory = Callable[[], Path]
+"""Where a thread goes that has no log yet; asked only then."""
+Publish = Callable[[Slot, Sequence[Change]], None]
 """Renders frames and gives them to the slot's follows; called with the slot's lock held."""
-
-
-class Slot:
-    """All that the server has of one thread. Its fields are read and written with ``lock`` held."""
-
-    def __init__(self, thread_id: str) -> None:
-        self.thread_id = thread_id
-        self.lock = threading.RLock()
-        self.follows = Follows()
-        self.live: LiveThread | None = None
-        self.streams = Streams()
-        self.users = 0
-
-    @property
-    def busy(self) -> bool:
-        """Whether a run is in flight."""
-        return self.live is not None and self.live.busy
+Result = TypeVar("Result")
 
 
 class ThreadRegistry:
@@ -66,59 +51,36 @@ class ThreadRegistry:
         self._idle_seconds = idle_seconds
         self._publish = publish
         self._rail_changed = rail_changed
-        self._slots: dict[str, Slot] = {}
-        self._slots_lock = threading.Lock()
-        self._prompts: OrderedDict[tuple[str, str], int] = OrderedDict()
+        self._slots = Slots()
+        self._prompts = PromptMemory()
         self._generations: dict[str, int] = {}
-        self._idle = threading.Condition()
         self._closed = False
-        self._reaper = threading.Thread(target=self._reap, name="enso-idle", daemon=True)
-        self._reaper.start()
+        self._reaper = Reaper(self._let_go_of_idle)
+        self.at = self._slots.at
+        self.live_ids = self._slots.live_ids
+        self.every_follow = self._slots.every_follow
 
-    # -- slots ----------------------------------------------------------------------------------
-
-    @contextmanager
-    def at(self, thread_id: str) -> Generator[Slot]:
-        """The thread's slot with its lock held. It is forgotten when nothing needs it any more."""
-        with self._slots_lock:
-            slot = self._slots.setdefault(thread_id, Slot(thread_id))
-            slot.users += 1
-        try:
-            with slot.lock:
-                yield slot
-        finally:
-            with self._slots_lock:
-                slot.users -= 1
-                if not slot.users and slot.live is None and not len(slot.follows):
-                    self._slots.pop(thread_id, None)
-
-    def live_ids(self) -> list[str]:
-        """The ids of threads that are live now."""
-        with self._slots_lock:
-            return [slot.thread_id for slot in self._slots.values() if slot.live is not None]
+    # -- looking --------------------------------------------------------------------------------
 
     def is_busy(self, thread_id: str) -> bool:
         """Whether a run of this thread is in flight; does not wait for the thread's lock."""
-        slot = self._slots.get(thread_id)
+        slot = self._slots.peek(thread_id)
         return slot is not None and slot.busy
 
     def is_live(self, thread_id: str) -> bool:
         """Whether this thread's runtime is built; does not wait for the thread's lock."""
-        slot = self._slots.get(thread_id)
+        slot = self._slots.peek(thread_id)
         return slot is not None and slot.live is not None
 
-    def followed(self, thread_id: str) -> bool:
-        """Whether anybody watches this thread, or it is live."""
-        return thread_id in self._slots
+    def needs_person(self, thread_id: str) -> bool:
+        """Whether a dialog of this thread is open; does not wait for the thread's lock."""
+        slot = self._slots.peek(thread_id)
+        live = slot.live if slot is not None else None
+        return live is not None and bool(live.state.dialogs)
 
-    def every_follow(self) -> list[Follow]:
-        """Every follow of every thread, for what concerns them all (the rail)."""
-        with self._slots_lock:
-            slots = list(self._slots.values())
-        found: list[Follow] = []
-        for slot in slots:
-            found.extend(slot.follows.all())
-        return found
+    def waiting_count(self) -> int:
+        """How many threads wait for a person; does not wait for their locks."""
+        return sum(self.needs_person(thread_id) for thread_id in self.live_ids())
 
     @contextmanager
     def follow(
@@ -146,7 +108,7 @@ class ThreadRegistry:
             with self.at(thread_id) as slot:
                 slot.follows.leave(follow)
 
-    # -- prompts --------------------------------------------------------------------------------
+    # -- runs -----------------------------------------------------------------------------------
 
     def prompt(
         self,
@@ -155,54 +117,66 @@ class ThreadRegistry:
         message: str,
         images: Sequence[contract.PromptImage],
         prompt_id: str | None,
-        new_session_directory: Callable[[], Path],
+        new_session_directory: NewDirectory,
     ) -> int:
         """Start a run and return its generation; raises ``Refused`` when none was started.
 
         A ``prompt_id`` that started a run before starts nothing and returns that run's generation.
         """
+        return self._start(
+            thread_id,
+            lambda runtime: runtime.prompt(message, images),
+            prompt_id=prompt_id,
+            new_session_directory=new_session_directory,
+        )
+
+    def compact(self, thread_id: str, instructions: str) -> int:
+        """Start a run that sums the conversation up; raises ``Refused`` when there is none to."""
+        return self._start(
+            thread_id,
+            lambda runtime: runtime.compact(instructions),
+            prompt_id=None,
+            new_session_directory=no_directory,
+        )
+
+    def _start(
+        self,
+        thread_id: str,
+        begin: Callable[[contract.ThreadRuntime], None],
+        *,
+        prompt_id: str | None,
+        new_session_directory: NewDirectory,
+    ) -> int:
         with self.at(thread_id) as slot:
-            known = self._prompts.get((thread_id, prompt_id)) if prompt_id else None
+            known = self._prompts.run_of(thread_id, prompt_id)
             if known is not None:
                 return known
-            if self._closed:
-                raise Refused(503, "stopping", "The server is stopping. Send it again in a moment.")
             if slot.busy:
                 raise Refused(
                     409, "busy", "The agent is still working on the last prompt. Wait, or stop it."
                 )
-            generation = self._run(slot, message, images, new_session_directory)
-            if prompt_id:
-                self._remember(thread_id, prompt_id, generation)
+            generation = self._run(slot, begin, new_session_directory)
+            self._prompts.remember(thread_id, prompt_id, generation)
         self._rail_changed(frozenset({thread_id}))
         return generation
-
-    def _remember(self, thread_id: str, prompt_id: str, generation: int) -> None:
-        with self._slots_lock:
-            self._prompts[(thread_id, prompt_id)] = generation
-            while len(self._prompts) > REMEMBERED_PROMPTS:
-                self._prompts.popitem(last=False)
 
     def _run(
         self,
         slot: Slot,
-        message: str,
-        images: Sequence[contract.PromptImage],
-        new_session_directory: Callable[[], Path],
+        begin: Callable[[contract.ThreadRuntime], None],
+        new_session_directory: NewDirectory,
     ) -> int:
-        if slot.live is not None and slot.live.hosted.changed_elsewhere():
-            self._reopen(slot)
-        was_live = slot.live is not None
-        live = slot.live or self._build(slot, new_session_directory)
+        live, built = self._live(slot, new_session_directory)
         pump = Pump(lambda events: self._take_events(slot, live, events))
-        live.pump = pump
+        live.pump, live.running = pump, True
         try:
-            live.hosted.runtime.prompt(message, images)
+            begin(live.hosted.runtime)
         except contract.HostError as refused:
-            if not was_live:
+            live.pump, live.running = None, False
+            if built:
                 self._close(slot)
             raise Refused(refused.status, refused.code, str(refused)) from refused
-        if not was_live:
+        if built:
             self._publish(slot, [Change(live_status(live))])
         live.generation = self._next_generation(slot.thread_id)
         live.busy = True
@@ -217,50 +191,140 @@ class ThreadRegistry:
         self._generations[thread_id] = self._generations.get(thread_id, 0) + 1
         return self._generations[thread_id]
 
-    def _build(self, slot: Slot, new_session_directory: Callable[[], Path]) -> LiveThread:
+    def abort(self, thread_id: str) -> None:
+        """Stop the run in flight; raises ``Refused`` when there is none."""
+        with self.at(thread_id) as slot:
+            if slot.live is None or not slot.live.busy:
+                raise Refused(409, "not-busy", "Nothing is running in this thread.")
+            runtime = slot.live.hosted.runtime
+        runtime.abort()
+
+    # -- what is done to a live thread ------------------------------------------------------------
+
+    def act(
+        self,
+        thread_id: str,
+        action: Callable[[contract.HostedThread], Result],
+        *,
+        new_session_directory: NewDirectory,
+        anew: bool = False,
+    ) -> Result:
+        """Do something to a thread that is not a run, making it live first when it is not.
+
+        ``anew``: the action changes which branch is read, so the state is taken anew after it.
+        Raises ``Refused``; then the thread is as it was.
+        """
+        with self.at(thread_id) as slot:
+            live, built = self._live(slot, new_session_directory)
+            try:
+                result = action(live.hosted)
+            except contract.HostError as refused:
+                if built:
+                    self._close(slot)
+                raise Refused(refused.status, refused.code, str(refused)) from refused
+            if anew:
+                live.state = self._fold(live.hosted)
+                slot.follows.restart()
+            if built:
+                self._hold(live)
+                self._publish(slot, [Change(live_status(live))])
+        self._rail_changed(frozenset({thread_id}))
+        return result
+
+    def act_live(self, thread_id: str, action: Callable[[contract.HostedThread], Result]) -> Result:
+        """Do something to a thread that is live already; raises ``Refused`` when it is not."""
+        with self.at(thread_id) as slot:
+            if slot.live is None:
+                raise Refused(409, "not-live", "This thread is not live: nothing runs or waits.")
+            try:
+                return action(slot.live.hosted)
+            except contract.HostError as refused:
+                raise Refused(refused.status, refused.code, str(refused)) from refused
+
+    def tell(self, thread_id: str, sentence: str) -> None:
+        """Say a sentence to every follow of a thread; it is no part of it."""
+        with self.at(thread_id) as slot:
+            self._publish(slot, [Change(wire.NoticeFrame(message=sentence))])
+
+    def without(self, thread_id: str, action: Callable[[], Result]) -> Result:
+        """Let go of a thread, then do something that it must not be live for.
+
+        Raises ``Refused`` while it is busy.
+        """
+        with self.at(thread_id) as slot:
+            if slot.busy:
+                raise Refused(409, "busy", "The agent is at work in this thread. Stop it first.")
+            self._close(slot)
+            try:
+                result = action()
+            except contract.HostError as refused:
+                raise Refused(refused.status, refused.code, str(refused)) from refused
+            finally:
+                slot.follows.restart()
+        self._rail_changed(frozenset({thread_id}))
+        return result
+
+    # -- building -------------------------------------------------------------------------------
+
+    def _live(self, slot: Slot, new_session_directory: NewDirectory) -> tuple[LiveThread, bool]:
+        """The live thread, in step with its log, and whether it was built for this."""
+        if self._closed:
+            raise Refused(503, "stopping", "The server is stopping. Send it again in a moment.")
+        if slot.live is not None and not slot.live.busy and slot.live.hosted.changed_elsewhere():
+            self._reopen(slot)
+        if slot.live is not None:
+            return slot.live, False
+        return self._build(slot, new_session_directory), True
+
+    def _build(self, slot: Slot, new_session_directory: NewDirectory) -> LiveThread:
         try:
             hosted = self._host.create_session(slot.thread_id, new_session_directory)
         except contract.HostError as refused:
             raise Refused(refused.status, refused.code, str(refused)) from refused
         live = LiveThread(hosted, self._fold(hosted))
-        hosted.runtime.listen(lambda event: self._offer(live, event))
+        hosted.runtime.listen(partial(self._offer, slot, live))
         slot.live = live
         return live
 
-    def _fold(self, hosted: contract.HostedThread) -> LiveState:
+    @staticmethod
+    def _fold(hosted: contract.HostedThread) -> LiveState:
         return LiveState(
             inspection=hosted.inspect(),
             usage=hosted.usage(),
             permission_mode=hosted.permission_mode(),
         )
 
-    @staticmethod
-    def _offer(live: LiveThread, event: contract.ThreadEvent) -> None:
-        if live.pump is not None:
+    # -- events ---------------------------------------------------------------------------------
+
+    def _offer(self, slot: Slot, live: LiveThread, event: contract.ThreadEvent) -> None:
+        if live.running and live.pump is not None:
             live.pump.offer(event)
+        else:
+            # What is stored outside of a run is told by whoever did it, with the lock held.
+            self._take_events(slot, live, [event])
 
     def _take_events(
         self, slot: Slot, live: LiveThread, events: Sequence[contract.ThreadEvent]
     ) -> None:
-        stored = settled = False
+        marks = False
         with slot.lock:
             if slot.live is not live:
                 return
             for event in events:
                 changes = live.state.apply(event)
+                marks = marks or not isinstance(event, _UNMARKED)
                 if isinstance(event, contract.EntryStored):
-                    stored = True
                     changes += self._after_entry(live, event.entry)
-                if isinstance(event, contract.RunSettled):
-                    settled = True
+                elif isinstance(event, _STATUS_EVENTS):
+                    changes.append(Change(live_status(live)))
+                elif isinstance(event, contract.RunSettled):
                     changes += self._settle(slot, live)
                 self._publish(slot, changes)
-        if stored or settled:
+        if marks:
             self._rail_changed(frozenset({slot.thread_id}))
 
-    @staticmethod
-    def _after_entry(live: LiveThread, entry: transcript.TranscriptEntry) -> list[Change]:
-        """What a stored entry changes beside the messages: the spend, the mode."""
+    def _after_entry(self, live: LiveThread, entry: transcript.TranscriptEntry) -> list[Change]:
+        """What a stored entry changes beside the messages: the spend, the mode, the model."""
         if isinstance(entry, transcript.TranscriptMessage) and entry.usage is not None:
             usage = usage_shape(live.state.usage)
             return [Change(wire.UsageFrame(usage=usage, context=live_context(live)))]
@@ -268,10 +332,14 @@ class ThreadRegistry:
             live.state.permission_mode = live.hosted.permission_mode()
             mode = mode_shape(live.state.permission_mode)
             return [Change(wire.ModeFrame(permission_mode=mode))]
+        if isinstance(entry, _MODEL_ENTRIES):
+            model = live.hosted.runtime.model()
+            used = model_in_use(self._host, model, live.state.entries)
+            return [Change(wire.ModelFrame(model=used))]
         return []
 
     def _settle(self, slot: Slot, live: LiveThread) -> list[Change]:
-        live.busy = False
+        live.busy = live.running = False
         live.last_activity = time.time()
         changes = live.state.end_run()
         self._hold(live)
@@ -282,20 +350,12 @@ class ThreadRegistry:
             changes.append(Change(live_status(live)))
         return changes
 
-    def abort(self, thread_id: str) -> None:
-        """Stop the run in flight; raises ``Refused`` when there is none."""
-        with self.at(thread_id) as slot:
-            if slot.live is None or not slot.live.busy:
-                raise Refused(409, "not-busy", "Nothing is running in this thread.")
-            runtime = slot.live.hosted.runtime
-        runtime.abort()
-
     # -- the log changed elsewhere --------------------------------------------------------------
 
     def log_changed(self, thread_ids: frozenset[str]) -> None:
         """Take in that logs changed, perhaps by another program; our own writes are told apart."""
         for thread_id in thread_ids:
-            if not self.followed(thread_id):
+            if self._slots.peek(thread_id) is None:
                 continue
             with self.at(thread_id) as slot:
                 if slot.live is None:
@@ -308,7 +368,7 @@ class ThreadRegistry:
         generation = slot.live.generation if slot.live is not None else 0
         self._close(slot)
         try:
-            live = self._build(slot, _no_directory)
+            live = self._build(slot, no_directory)
         except Refused as refused:
             log.warning("thread %s could not be reopened: %s", slot.thread_id, refused.sentence)
         else:
@@ -316,19 +376,11 @@ class ThreadRegistry:
             self._hold(live)
         slot.follows.restart()
 
-    # -- idle time ------------------------------------------------------------------------------
+    # -- letting go -----------------------------------------------------------------------------
 
     def _hold(self, live: LiveThread) -> None:
         live.idle_until = time.monotonic() + self._idle_seconds
-        with self._idle:
-            self._idle.notify()
-
-    def _reap(self) -> None:
-        while not self._closed:
-            due = self._let_go_of_idle()
-            with self._idle:
-                if not self._closed:
-                    self._idle.wait(due)
+        self._reaper.notice()
 
     def _let_go_of_idle(self) -> float | None:
         """Let go of every thread whose idle time is over; return the seconds until the next is."""
@@ -357,26 +409,36 @@ class ThreadRegistry:
             # A closed runtime says nothing more, not even that its run is over.
             live.pump.offer(contract.RunSettled("aborted"))
 
-    # -- the end --------------------------------------------------------------------------------
-
     def drain(self) -> None:
         """End every follow with a code that makes browsers come back, and take no more prompts."""
         self._closed = True
-        with self._slots_lock:
-            slots = list(self._slots.values())
-        for slot in slots:
-            with slot.lock:
-                slot.follows.close(DRAINED)
+        self._slots.close_follows(DRAINED)
 
     def close(self) -> None:
         """Drain, end every run, and close every runtime."""
         self.drain()
-        with self._idle:
-            self._idle.notify_all()
+        self._reaper.close()
         for thread_id in self.live_ids():
             with self.at(thread_id) as slot:
                 self._close(slot)
 
 
-def _no_directory() -> Path:
-    raise Refused(409, "gone", "The thread's file is gone.")
+# Events that change no mark of the rail, and those that change the status line alone.
+_UNMARKED = (
+    contract.MessageStarted,
+    contract.PartStarted,
+    contract.PartDelta,
+    contract.PartReplaced,
+    contract.MessageDropped,
+    contract.RunNotice,
+    contract.ToolProgress,
+    contract.QueueChanged,
+    contract.ActivityChanged,
+)
+_MODEL_ENTRIES = (transcript.TranscriptModelChange, transcript.TranscriptThinkingLevel)
+_STATUS_EVENTS = (contract.DialogOpened, contract.DialogClosed, contract.ActivityChanged)
+
+
+def no_directory() -> Path:
+    """For what is done to stored threads alone: a thread without a log is refused."""
+    raise Refused(409, "thread-gone", "The thread's file is gone.")

@@ -7,7 +7,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
-from enso import thread_ids
+from enso import thread_ids, wire
 from enso.host import contract
 from enso.projects import Projects
 from enso.server.follow import Follow, Outgoing
@@ -16,8 +16,28 @@ from enso.server.press import Press
 from enso.server.rail import Rail
 from enso.server.reading import NotServed, Reader, ThreadReading
 from enso.server.refusals import Refused
-from enso.server.registry import Slot, ThreadRegistry
+from enso.server.registry import ThreadRegistry
 from enso.server.render import Renderer
+from enso.server.slots import Slot
+from enso.server.waiting import dialog_shape
+
+
+class TrashTitles:
+    """What threads that were just deleted here were called, to offer them back by name."""
+
+    def __init__(self, limit: int = 100) -> None:
+        self._titles: dict[str, str] = {}
+        self._limit = limit
+
+    def put(self, thread_id: str, title: str) -> None:
+        """A thread was deleted."""
+        self._titles[thread_id] = title
+        while len(self._titles) > self._limit:
+            self._titles.pop(next(iter(self._titles)), None)
+
+    def title(self, thread_id: str) -> str | None:
+        """Its title; ``None`` for a thread that was not deleted here."""
+        return self._titles.get(thread_id)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -32,6 +52,7 @@ class Services:
     presenter: Presenter
     press: Press
     renderer: Renderer
+    trash: TrashTitles
     sockets: threading.BoundedSemaphore
     heartbeat_seconds: float
 
@@ -58,6 +79,33 @@ class Services:
         if not isinstance(reading, ThreadReading):
             reading = self.reader.fresh(slot.thread_id)
         return self.press.snapshot(slot, follow, reading)
+
+    def commands(self, thread_id: str) -> tuple[contract.Command, ...]:
+        """The slash commands of a thread, live, cold or not stored yet; builds nothing.
+
+        Raises ``Refused`` 403 for a thread of a directory that is not served.
+        """
+        with self.registry.at(thread_id) as slot:
+            if slot.live is not None:
+                return slot.live.hosted.runtime.commands()
+        if self.belongs_elsewhere(thread_id):
+            self.read(thread_id)
+        directory = self.host.stored_thread_directory(thread_id)
+        if directory is None:
+            directory = self.new_session_directory(None)()
+        return self.host.commands(directory)
+
+    def waiting(self) -> list[wire.WaitingDialog]:
+        """Every dialog that waits for a person, oldest first."""
+        waiting: list[wire.WaitingDialog] = []
+        for thread_id in self.registry.live_ids():
+            with self.registry.at(thread_id) as slot:
+                dialogs = list(slot.live.state.dialogs.values()) if slot.live else []
+            waiting += [
+                wire.WaitingDialog(thread_id=thread_id, dialog=dialog_shape(dialog))
+                for dialog in dialogs
+            ]
+        return sorted(waiting, key=lambda one: one.dialog.created_at or "")
 
     def new_session_directory(self, project_id: str | None) -> Callable[[], Path]:
         """Where a new thread goes: its project's directory. Refused only when it is asked."""

@@ -9,6 +9,7 @@ from enso import transcript, wire
 from enso.host import contract
 from enso.server.live_state import LiveThread
 from enso.server.messages import interrupted_tail, refusal_shape, usage_shape
+from enso.server.waiting import activity_shape
 
 __all__ = [
     "cold_status",
@@ -46,7 +47,13 @@ def cold_status(entries: Sequence[transcript.TranscriptEntry]) -> wire.StatusFra
 def live_status(live: LiveThread) -> wire.StatusFrame:
     """The status of a live thread: busy while a run is in flight, else held, or how it ended."""
     if live.busy:
-        return wire.StatusFrame(live=True, busy=True, generation=live.generation, word="busy")
+        return wire.StatusFrame(
+            live=True,
+            busy=True,
+            generation=live.generation,
+            word="needs you" if live.state.dialogs else "busy",
+            activity=activity_shape(live.state.activity),
+        )
     cold = cold_status(live.state.entries)
     word: Word = "held" if cold.word == "cold" else cold.word
     return cold.model_copy(update={"live": True, "generation": live.generation, "word": word})

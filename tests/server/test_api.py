@@ -129,7 +129,7 @@ def test_images_come_back_as_they_went(
 def test_the_description_names_every_route_and_no_other(server: EnsoServer) -> None:
     """The routes that Flask serves under /api are the endpoints that are described."""
     served = {
-        (method.lower(), re.sub(r"<(?:path:)?thread_id>", "{threadId}", rule.rule))
+        (method.lower(), re.sub(r"<(?:\w+:)?(\w+)_id>", r"{\1Id}", rule.rule))
         for rule in server.app.url_map.iter_rules()
         for method in rule.methods or ()
         if rule.rule.startswith("/api/") and method not in {"HEAD", "OPTIONS"}

@@ -1,0 +1,45 @@
+"""GET: what waits for a person in all threads, and the completions of the composer."""
+
+from __future__ import annotations
+
+from flask import Blueprint, Response, request
+
+from enso.server.actions import checked_id
+from enso.server.htmx import HtmxRequest
+from enso.server.looks import dom_token
+from enso.server.pages import html_answer, page_urls, rail_request
+from enso.server.services import Services
+from enso.server.views import CommandsView
+from enso.server.waiting import command_shape
+
+MAX_COMPLETIONS = 30
+
+
+def blueprint(services: Services) -> Blueprint:
+    """The routes of this module over one server's parts."""
+    lists = Blueprint("lists", __name__)
+
+    @lists.get("/waiting")
+    def waiting() -> Response:  # pyright: ignore[reportUnusedFunction]
+        urls = page_urls()
+        rail = services.presenter.rail(urls, rail_request(""))
+        view = services.presenter.waiting(urls, services.waiting(), rail)
+        whole = not HtmxRequest(request.headers).wants_fragment
+        return html_answer(services.renderer.waiting(view, page=whole))
+
+    @lists.get("/threads/<thread_id>/commands")
+    def commands(thread_id: str) -> Response:  # pyright: ignore[reportUnusedFunction]
+        query = request.args.get("q", "")[:200].removeprefix("/").casefold()
+        fitting = [
+            command_shape(command)
+            for command in services.commands(checked_id(thread_id))
+            if query in command.name.casefold()
+        ]
+        # What begins with what was typed comes first.
+        fitting.sort(key=lambda command: not command.name.casefold().startswith(query))
+        view = CommandsView(
+            key=dom_token(thread_id), query=query, commands=fitting[:MAX_COMPLETIONS]
+        )
+        return html_answer(services.renderer.commands(view))
+
+    return lists

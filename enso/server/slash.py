@@ -1,0 +1,119 @@
+"""Slash commands of Enso's own, typed as a prompt: each does what a button does, and no more.
+
+Templates and skills are not here: they are expanded by the runtime, where they stand in a prompt.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from enso import thread_ids
+from enso.server.refusals import Refused
+from enso.server.services import Services
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SlashDone:
+    """What a command came to: a sentence to say, and the new thread that it made, if it did."""
+
+    said: str = ""
+    new_thread_id: str | None = None
+    generation: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class _Given:
+    """A command on its way: whose, where, and with what behind its name."""
+
+    services: Services
+    thread_id: str
+    rest: str
+    project_id: str | None
+
+
+def run_slash(
+    services: Services, thread_id: str, message: str, project_id: str | None
+) -> SlashDone | None:
+    """Do what a message asks for, if it is one of Enso's commands; ``None`` for any other message.
+
+    Raises ``Refused`` with what is wrong. The sentence is also told to every follow.
+    """
+    name, _, rest = message.strip().partition(" ")
+    command = _COMMANDS.get(name.removeprefix("/")) if name.startswith("/") else None
+    if command is None:
+        return None
+    done = command(_Given(services, thread_id, rest.strip(), project_id))
+    if done.said:
+        services.registry.tell(thread_id, done.said)
+    return done
+
+
+def _compact(given: _Given) -> SlashDone:
+    return SlashDone(generation=given.services.registry.compact(given.thread_id, given.rest))
+
+
+def _fork(given: _Given) -> SlashDone:
+    new_id = thread_ids.new_thread_id()
+    given.services.host.fork(given.thread_id, None, new_id)
+    return SlashDone(new_thread_id=new_id)
+
+
+def _help(given: _Given) -> SlashDone:
+    lines = [
+        f"/{command.name} {command.argument_hint}".strip() + f": {command.description}"
+        for command in given.services.commands(given.thread_id)
+    ]
+    return SlashDone(said=" ".join(lines))
+
+
+def _mode(given: _Given) -> SlashDone:
+    modes = given.services.host.fresh_permission_mode().modes
+    if not given.rest:
+        choices = " ".join(f"{mode.id}: {mode.description}" for mode in modes)
+        return SlashDone(said=f"Say /mode and one of these. {choices}")
+    given.services.registry.act(
+        given.thread_id,
+        lambda hosted: hosted.runtime.set_mode(given.rest),
+        new_session_directory=given.services.new_session_directory(given.project_id),
+    )
+    return SlashDone()
+
+
+def _model(given: _Given) -> SlashDone:
+    if not given.rest:
+        names = ", ".join(f"{one.provider}/{one.model}" for one in given.services.host.models())
+        return SlashDone(said=f"Say /model and one of these: {names or 'none is configured'}.")
+    name, _, level = given.rest.partition(" ")
+    provider, slash, model = name.partition("/")
+    if not slash or not model:
+        raise Refused(400, "model-name", "Name a model as provider/model.")
+    given.services.registry.act(
+        given.thread_id,
+        lambda hosted: hosted.runtime.set_model(provider, model, level.strip() or None),
+        new_session_directory=given.services.new_session_directory(given.project_id),
+    )
+    return SlashDone()
+
+
+def _name(given: _Given) -> SlashDone:
+    if not given.rest:
+        return SlashDone(said="Say /name and the new name behind it.")
+    given.services.registry.act(
+        given.thread_id,
+        lambda hosted: hosted.runtime.rename(given.rest),
+        new_session_directory=given.services.new_session_directory(given.project_id),
+        anew=True,
+    )
+    return SlashDone()
+
+
+_COMMANDS: dict[str, Callable[[_Given], SlashDone]] = {
+    "compact": _compact,
+    "fork": _fork,
+    "help": _help,
+    "mode": _mode,
+    "model": _model,
+    "name": _name,
+}
+COMMAND_NAMES = frozenset(_COMMANDS)

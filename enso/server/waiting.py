@@ -1,0 +1,62 @@
+"""What waits and what can be chosen, as it is sent: dialogs, queue, activity, commands."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from enso import wire
+from enso.host import contract
+from enso.server.shapes import iso_time, json_value, mended
+
+
+def dialog_shape(dialog: contract.Dialog) -> wire.Dialog:
+    """A dialog as it is sent."""
+    tool = None
+    if dialog.tool_name:
+        tool = wire.DialogTool(
+            name=mended(dialog.tool_name), arguments=json_value(dialog.arguments)
+        )
+    return wire.Dialog(
+        id=dialog.id,
+        kind=dialog.kind,
+        title=mended(dialog.title),
+        message=mended(dialog.message) or None,
+        options=[
+            wire.DialogOption(value=mended(option.value), label=mended(option.label))
+            for option in dialog.options
+        ],
+        tool=tool,
+        created_at=iso_time(dialog.created_at),
+        expires_at=iso_time(dialog.expires_at),
+    )
+
+
+def queue_shape(items: Iterable[contract.QueuedPrompt]) -> list[wire.QueuedPrompt]:
+    """The queue as it is sent."""
+    return [
+        wire.QueuedPrompt(id=item.id, message=mended(item.message), when=item.when)
+        for item in items
+    ]
+
+
+def activity_shape(activity: contract.Activity | None) -> wire.Activity | None:
+    """What a run is doing, as it is sent; ``None`` while it has said nothing."""
+    if activity is None:
+        return None
+    return wire.Activity(
+        kind=activity.kind,
+        detail=mended(activity.detail),
+        until=iso_time(activity.until),
+        attempt=activity.attempt or None,
+        attempts=activity.attempts or None,
+    )
+
+
+def command_shape(command: contract.Command) -> wire.Command:
+    """A slash command, as it is sent."""
+    return wire.Command(
+        name=mended(command.name),
+        description=mended(command.description),
+        source=command.source,
+        argument_hint=mended(command.argument_hint) or None,
+    )
