@@ -11,7 +11,7 @@ import contextlib
 import os
 import signal
 import time
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
@@ -45,37 +45,53 @@ class _Process:
 
 def end_commands(commands: Sequence[Command], *, grace: float = GRACE_SECONDS) -> None:
     """End the commands whole: asked first, killed after ``grace`` seconds. Waits for their end."""
-    asked: set[int] = set()
+    groups = [command.pid for command in commands]
     until = time.monotonic() + grace
-    while left := _members(commands):
-        if time.monotonic() >= until:
-            break
-        _signal_groups(commands if not asked else (), signal.SIGTERM)
-        _signal(left - asked, signal.SIGTERM)
-        _signal(left - asked, signal.SIGCONT)  # one that was stopped can end
-        asked |= left
+    left = _members(commands)
+    asked = _ask_groups(left, groups)
+    while left and time.monotonic() < until:
+        _ask(left.keys() - asked)
+        asked |= left.keys()
         time.sleep(_LOOK_AGAIN_SECONDS)
-    _kill(commands)
+        left = _members(commands)
+    _kill(commands, groups)
 
 
-def _kill(commands: Sequence[Command]) -> None:
+def _ask_groups(members: Mapping[int, int], groups: Sequence[int]) -> set[int]:
+    """Ask each group as one, so that no shell goes on when its child ends; who was asked.
+
+    Each process is asked once: a handler that cleans up must not run twice.
+    """
+    if members:
+        _signal_groups(groups, signal.SIGTERM)
+        _signal_groups(groups, signal.SIGCONT)  # one that was stopped can end
+    return {pid for pid, group in members.items() if group in groups}
+
+
+def _ask(pids: Iterable[int]) -> None:
+    _signal(pids, signal.SIGTERM)
+    _signal(pids, signal.SIGCONT)
+
+
+def _kill(commands: Sequence[Command], groups: Sequence[int]) -> None:
     until = time.monotonic() + _GIVE_UP_SECONDS
     while (left := _members(commands)) and time.monotonic() < until:
-        _signal_groups(commands, signal.SIGKILL)
+        _signal_groups(groups, signal.SIGKILL)
         _signal(left, signal.SIGKILL)
         time.sleep(_LOOK_AGAIN_SECONDS / 5)
 
 
-def _members(commands: Sequence[Command]) -> set[int]:
-    """The processes of the commands that run."""
-    if not _PROC.is_dir():
-        return {command.pid for command in commands if _group_lives(command.pid)}
-    running = list(_running())
+def _members(commands: Sequence[Command]) -> dict[int, int]:
+    """The processes of the commands that run, each with its group."""
     leaders = {command.pid for command in commands}
+    if not _PROC.is_dir():
+        return {pid: pid for pid in leaders if _group_lives(pid)}
+    running = list(_running())
     found = {one.pid for one in running if leaders & {one.pid, one.group, one.session}}
     marks = [f"{MARK}={command.mark}".encode() for command in commands]
     found |= {one.pid for one in running if one.pid not in found and _has_mark(one.pid, marks)}
-    return found | _descendants(running, found | leaders)
+    found |= _descendants(running, found | leaders)
+    return {one.pid: one.group for one in running if one.pid in found}
 
 
 def _descendants(running: Sequence[_Process], ancestors: set[int]) -> set[int]:
@@ -122,10 +138,10 @@ def _group_lives(pid: int) -> bool:
     return True
 
 
-def _signal_groups(commands: Iterable[Command], number: int) -> None:
-    for command in commands:
+def _signal_groups(leaders: Iterable[int], number: int) -> None:
+    for pid in leaders:
         with contextlib.suppress(OSError):
-            os.killpg(command.pid, number)
+            os.killpg(pid, number)
 
 
 def _signal(pids: Iterable[int], number: int) -> None:

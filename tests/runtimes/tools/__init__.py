@@ -1,0 +1,1 @@
+"""Tests of the tools: real files, real processes."""
