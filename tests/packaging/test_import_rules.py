@@ -16,7 +16,7 @@ from tests.packaging.trees import ROOT
 RULES = {
     "levels": ("enso/transcript.py", "import enso.wire"),
     "transcript": ("enso/thread_ids.py", "import enso.transcript"),
-    "wire": ("enso/wire.py", "import enso.urls"),
+    "wire": ("enso/wire/shape.py", "import enso.urls"),
     "session-file": ("enso/server/rail.py", "import enso.host.decode"),
     "seam": ("enso/server/reading.py", "from enso.host import usage"),
     "runtimes": ("enso/host/decode.py", "from subprocess import run"),

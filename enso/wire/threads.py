@@ -1,0 +1,79 @@
+"""Threads in lists and in full, and what is sent instead of an answer."""
+
+from __future__ import annotations
+
+from enso.wire.messages import PermissionMode
+from enso.wire.shape import Shape, left_out
+
+
+class StoredThread(Shape):
+    """A row of the rail."""
+
+    thread_id: str
+    project_id: str
+    title: str | None = left_out()
+    name: str | None = left_out()
+    last_activity_at: str
+    message_count: int
+    busy: bool
+
+
+class StoredThreads(Shape):
+    """The listing, newest first."""
+
+    threads: list[StoredThread]
+
+
+class ThreadSummary(Shape):
+    """A live thread in short."""
+
+    thread_id: str
+    project_id: str
+    busy: bool
+    generation: int
+    last_activity_at: str
+    session_file: str | None
+
+
+class Threads(Shape):
+    """The live threads."""
+
+    threads: list[ThreadSummary]
+
+
+class InspectedEntry(Shape):
+    """One entry of a live branch; ``kind`` is its type, ``other`` kinds with their own name."""
+
+    id: str
+    kind: str
+    created_at: str | None = left_out()
+    text: str | None = left_out()
+
+
+class ThreadInspection(Shape):
+    """One live thread in full."""
+
+    thread_id: str
+    session_id: str
+    cwd: str
+    session_dir: str
+    session_file: str | None
+    permission_mode: PermissionMode
+    commands: list[str]
+    busy: bool
+    generation: int
+    last_activity_at: str
+    entries: list[InspectedEntry]
+
+
+class ErrorBody(Shape):
+    """What went wrong: a code for programs, a sentence for people."""
+
+    code: str
+    message: str
+
+
+class Error(Shape):
+    """The body of every answer that is not a success."""
+
+    error: ErrorBody
