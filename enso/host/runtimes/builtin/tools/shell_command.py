@@ -23,7 +23,7 @@ from enso.host.runtimes.builtin.tools.background_output import keep_reading
 from enso.host.runtimes.builtin.tools.process_tree import MARK, Command, end_commands
 from enso.host.runtimes.builtin.tools.workers import Cancellation
 
-QUIET_SECONDS: Final = 0.1
+QUIET_SECONDS: Final = 0.2
 """How long the pipe must be quiet, once the shell is over, until nothing more is awaited."""
 
 LINGER_SECONDS: Final = 2.0
