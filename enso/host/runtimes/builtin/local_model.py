@@ -11,6 +11,7 @@ import json
 import logging
 import os
 import secrets
+import socket
 import subprocess
 import sys
 import threading
@@ -19,6 +20,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import IO, Final, TypeAlias, cast
+from urllib.parse import urlsplit
 
 from enso.host.runtimes.builtin.local_weights import LOCAL_MODEL, find_local_weights
 from enso.host.runtimes.builtin.openmp import engine_environment
@@ -61,7 +63,7 @@ class LocalModel:
         with self._lock:
             if self._closed:
                 raise LocalModelFailed("Enso is shutting down.")
-            if self._endpoint is None or not self._running():
+            if self._endpoint is None or not self._running() or not _listens(self._endpoint):
                 self._endpoint = self._start()
             return self._endpoint
 
@@ -122,6 +124,16 @@ class LocalModel:
         for pipe in (process.stdout, process.stderr):
             if pipe is not None:
                 pipe.close()
+
+
+def _listens(endpoint: LocalEndpoint) -> bool:
+    """Whether the process still takes connections: a killed one is seen to, before it is reaped."""
+    address = urlsplit(endpoint.base_url)
+    try:
+        socket.create_connection((address.hostname or "", address.port or 0), timeout=5).close()
+    except OSError:
+        return False
+    return True
 
 
 def _spawn(environment: Mapping[str, str]) -> subprocess.Popen[bytes]:
