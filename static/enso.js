@@ -400,6 +400,13 @@
     find("#pane .status")?.classList.remove("lost");
   });
 
+  // The snapshot says what the pane missed; the rail asks for what it missed.
+  const connected = new WeakSet();
+  document.addEventListener("htmx:ws:after:connection", ({ detail: { connection } }) => {
+    if (connected.has(connection)) document.dispatchEvent(new Event("reconnected"));
+    connected.add(connection);
+  });
+
   // -- begin ------------------------------------------------------------------------------------
 
   document.addEventListener("DOMContentLoaded", () => {
