@@ -623,6 +623,10 @@ class AgentHost(Protocol):
         """The slash commands of a thread of this directory, without building one."""
         ...
 
+    def files(self, directory: Path, query: str, limit: int) -> tuple[str, ...]:
+        """Files and directories below a served directory that fit a query, the best first."""
+        ...
+
     def fork(self, thread_id: str, entry_id: str | None, new_id: str) -> Path:
         """Store a new thread under ``new_id``: the branch up to this user message, without it.
 

@@ -31,6 +31,7 @@ from enso.host.contract import (
 from enso.host.decode import decode_branch
 from enso.host.hosted_thread import SessionThread
 from enso.host.modes import fresh_mode, stored_mode
+from enso.host.project_files import fitting_files
 from enso.host.session_file import SessionFile
 from enso.host.session_fork import forked_entries, is_conversation
 from enso.host.session_listing import SessionListing
@@ -170,6 +171,12 @@ class SessionHost:
         return stored_mode(transcript)
 
     # -- forks and the trash ----------------------------------------------------------------------
+
+    def files(self, directory: Path, query: str, limit: int) -> tuple[str, ...]:
+        """Files of a served directory that fit a query; none of any other."""
+        if not self._projects.can_run_in(directory):
+            return ()
+        return fitting_files(directory, query, limit=limit)
 
     def fork(self, thread_id: str, entry_id: str | None, new_id: str) -> Path:
         """Store a new thread that begins as a part of another; see the contract."""

@@ -9,7 +9,8 @@ from enso.server.htmx import HtmxRequest
 from enso.server.looks import dom_token
 from enso.server.pages import html_answer, page_urls, rail_request
 from enso.server.services import Services
-from enso.server.views import CommandsView
+from enso.server.shapes import mended
+from enso.server.views import CommandsView, FilesView
 from enso.server.waiting import command_shape
 
 MAX_COMPLETIONS = 30
@@ -41,5 +42,18 @@ def blueprint(services: Services) -> Blueprint:
             key=dom_token(thread_id), query=query, commands=fitting[:MAX_COMPLETIONS]
         )
         return html_answer(services.renderer.commands(view))
+
+    @lists.get("/threads/<thread_id>/files")
+    def files(thread_id: str) -> Response:  # pyright: ignore[reportUnusedFunction]
+        query = request.args.get("q", "")[:200].removeprefix("@")
+        directory = services.directory(checked_id(thread_id), request.args.get("projectId"))
+        found = services.host.files(directory, query, MAX_COMPLETIONS + 1)
+        view = FilesView(
+            key=dom_token(thread_id),
+            query=query,
+            paths=[mended(path) for path in found[:MAX_COMPLETIONS]],
+            more=len(found) > MAX_COMPLETIONS,
+        )
+        return html_answer(services.renderer.files(view))
 
     return lists

@@ -293,7 +293,7 @@ class Presenter:
 
 def hrefs_of(urls: Urls, thread_id: str, *, stored: bool) -> dict[str, str]:
     """Where things are done to a thread; what needs a branch only for a thread that has one."""
-    names = ("mode", "model", "queue", "dialogs", "retry", "commands")
+    names = ("mode", "model", "queue", "dialogs", "retry", "commands", "files")
     of_branch = ("name", "fork", "delete", "compact", "tree", "label") if stored else ()
     return {name: urls.below(thread_id, name) for name in (*names, *of_branch)}
 

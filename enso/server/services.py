@@ -88,12 +88,17 @@ class Services:
         with self.registry.at(thread_id) as slot:
             if slot.live is not None:
                 return slot.live.hosted.runtime.commands()
+        return self.host.commands(self.directory(thread_id))
+
+    def directory(self, thread_id: str, project_id: str | None = None) -> Path:
+        """Where a thread runs, or would run; raises ``Refused`` 403 for one that is not served."""
+        with self.registry.at(thread_id) as slot:
+            if slot.live is not None:
+                return slot.live.state.cwd
         if self.belongs_elsewhere(thread_id):
             self.read(thread_id)
-        directory = self.host.stored_thread_directory(thread_id)
-        if directory is None:
-            directory = self.new_session_directory(None)()
-        return self.host.commands(directory)
+        stored = self.host.stored_thread_directory(thread_id)
+        return stored if stored is not None else self.new_session_directory(project_id)()
 
     def waiting(self) -> list[wire.WaitingDialog]:
         """Every dialog that waits for a person, oldest first."""

@@ -285,6 +285,11 @@ class FakeHost:
 
     # -- AgentHost: forks and the trash -----------------------------------------------------------
 
+    def files(self, directory: Path, query: str, limit: int) -> tuple[str, ...]:
+        """The files that are in the directory itself, by a part of their names."""
+        names = sorted(entry.name for entry in directory.iterdir() if query in entry.name)
+        return tuple(names[:limit])
+
     def fork(self, thread_id: str, entry_id: str | None, new_id: str) -> Path:
         """Store a new thread that begins as a part of another."""
         with self._lock:

@@ -397,3 +397,14 @@ def test_completion_puts_what_begins_so_first(host: FakeHost, client: FlaskClien
     html = client.get("/threads/t1/commands?q=/mod", headers=PARTIAL).text
     assert html.index("/mode") < html.index("/model")
     assert "/compact" not in html
+
+
+def test_files_of_the_project_are_offered_behind_an_at_sign(
+    host: FakeHost, client: FlaskClient, project: Path
+) -> None:
+    """A fresh or stored thread offers the files of its own directory, escaped."""
+    (project / "orders & lines.py").write_text("x")
+    (project / "stock.py").write_text("x")
+    html = client.get("/threads/t1/files?q=@ord", headers=PARTIAL).text
+    assert "orders &amp; lines.py" in html
+    assert "stock.py" not in html
