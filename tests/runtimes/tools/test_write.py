@@ -146,8 +146,8 @@ def test_a_call_that_is_cancelled_wrote_all_or_nothing(project: Path) -> None:
         for _ in range(pauses):
             await asyncio.sleep(0)
         task.cancel()
-        with pytest.raises(asyncio.CancelledError):
-            await task
+        await asyncio.wait([task])
+        assert task.cancelled() or not task.result().is_error
 
     for pauses in range(1, 12):
         asyncio.run(cancelled(pauses))

@@ -16,9 +16,9 @@ _ORDER: Final = {char: at for at, char in enumerate(f"\t\n\v\f\r {_MARKS}0123456
 
 def name_order(name: str) -> tuple[tuple[tuple[int, str], ...], str, str]:
     """A key to sort names by; large and small letters are the same."""
-    small = name.lower()
-    plain = [char for char in unicodedata.normalize("NFD", small) if not _is_accent(char)]
-    return tuple(_weight(char) for char in plain), unicodedata.normalize("NFD", small), name
+    small = unicodedata.normalize("NFD", name.casefold())
+    plain = (char for char in small if not _is_accent(char))
+    return tuple(_weight(char) for char in plain), small, name
 
 
 @lru_cache(maxsize=4096)
