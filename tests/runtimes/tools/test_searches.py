@@ -340,6 +340,14 @@ def test_long_lines_are_cut_at_whole_characters(grep: GrepTool, project: Path) -
     assert outcome.details == {"linesTruncated": True}
 
 
+def test_a_line_of_many_megabytes_is_left_out_and_said(grep: GrepTool, project: Path) -> None:
+    """Memory stays bounded; that a line was not looked at is not hidden."""
+    make(project, {"f": b"x" * 17_000_000 + b"\n", "g": "x\n"})
+    notice = "\n\n[Lines of many megabytes are left out]"
+    assert text(call(grep, {"pattern": "x$", "path": "f"}, project)) == f"No matches found{notice}"
+    assert text(call(grep, {"pattern": "x$"}, project)) == f"g:1: x{notice}"
+
+
 def test_what_is_no_file_is_not_searched(grep: GrepTool, project: Path) -> None:
     """A link to nowhere is passed over, and nobody waits for the other end of a pipe."""
     make(project, {"f": "FOUND\n"})

@@ -10,7 +10,7 @@ from __future__ import annotations
 import json
 import math
 from collections.abc import Mapping, Sequence
-from typing import Any, Final, cast
+from typing import Any, Final, TypeGuard, cast
 
 from enso.host.json_lines import plain
 
@@ -81,7 +81,7 @@ def _converted(kind: str, value: object) -> object:
         return _as_boolean(value)
     if kind == "string" and isinstance(value, bool):
         return str(value).lower()
-    if kind == "string" and isinstance(value, int | float) and math.isfinite(value):
+    if kind == "string" and _is_number(value):
         return str(_whole(value))
     return value
 
@@ -92,9 +92,7 @@ def _as_number(value: object) -> object:
             value = float(value)
         except ValueError:
             return value
-    if isinstance(value, int | float) and math.isfinite(value):
-        return _whole(value)
-    return value
+    return _whole(value) if _is_number(value) else value
 
 
 def _as_boolean(value: object) -> object:
@@ -121,7 +119,12 @@ def _is(kind: str, value: object) -> bool:
         case "boolean":
             return isinstance(value, bool)
         case _:
-            return isinstance(value, int | float) and math.isfinite(value)
+            return _is_number(value)
+
+
+def _is_number(value: object) -> TypeGuard[float]:
+    """Whether it is a number that JSON can hold; a whole one may be of any size."""
+    return isinstance(value, int) or (isinstance(value, float) and math.isfinite(value))
 
 
 def _type_name(value: object) -> str:

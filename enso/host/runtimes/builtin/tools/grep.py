@@ -26,7 +26,6 @@ from enso.host.runtimes.builtin.tools.tool import (
     ToolContext,
     ToolFailed,
     ToolOutcome,
-    success,
 )
 from enso.host.runtimes.builtin.tools.truncation import (
     MAX_BYTES,
@@ -159,8 +158,6 @@ def _outcome(wanted: _Wanted, search: SearchProcess) -> ToolOutcome:
     code = search.exit_code()
     if matches.count == 0 and code not in {0, 1}:
         raise ToolFailed(search.problems() or f"ripgrep exited with code {code}")
-    if matches.count == 0:
-        return success("No matches found")
     return matches.outcome(could_not_read=code not in {0, 1})
 
 
@@ -219,6 +216,8 @@ class _Matches:
 
     def outcome(self, *, could_not_read: bool) -> ToolOutcome:
         """The lines, and what is not shown."""
+        if self.count == 0:
+            self._lines.add("No matches found")
         limit, notices = self._wanted.limit, list[Notice]()
         if self._limit_reached:
             sentence = f"{limit} matches limit reached. Use limit={limit * 2} for more"
