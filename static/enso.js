@@ -119,6 +119,11 @@
     document.title = `${title} · Enso`;
   }
 
+  // A closed sheet has no place to scroll: the open row is brought into view when it opens.
+  document.addEventListener("toggle", (event) => {
+    if (event.target === rail() && event.newState === "open") markRow()?.scrollIntoView({ block: "center" });
+  }, true);
+
   function closeSheet() {
     const sheet = rail();
     if (sheet?.matches(":popover-open")) sheet.hidePopover();
