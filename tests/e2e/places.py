@@ -6,7 +6,9 @@ Also the other writer: lines are appended to a file as another process would, be
 from __future__ import annotations
 
 import json
+import struct
 import time
+import zlib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
@@ -75,6 +77,21 @@ def tool_result(call_id: str, name: str, text: str, *, at: int, **fields: Any) -
     }
 
 
+def png(red: int) -> bytes:
+    """A PNG of two by two pixels in one colour."""
+    row = b"\x00" + bytes((red, 0, 0)) * 2
+    chunks = [
+        (b"IHDR", struct.pack(">IIBBBBB", 2, 2, 8, 2, 0, 0, 0)),
+        (b"IDAT", zlib.compress(row * 2)),
+        (b"IEND", b""),
+    ]
+    made = b"\x89PNG\r\n\x1a\n"
+    for name, data in chunks:
+        made += struct.pack(">I", len(data)) + name + data
+        made += struct.pack(">I", zlib.crc32(name + data))
+    return made
+
+
 class SessionText:
     """A session file another process holds: each entry becomes the child of the one before."""
 
@@ -83,9 +100,9 @@ class SessionText:
         self.thread_id = str(json.loads(path.read_bytes().split(b"\n")[0])["id"])
 
     def entries(self) -> list[Entry]:
-        """All entries of the file, without its header."""
+        """All whole lines of the file, without its header."""
         lines = self.path.read_bytes().split(b"\n")
-        return [json.loads(one) for one in lines[1:] if one.strip()]
+        return [json.loads(one) for one in lines[1:-1] if one.strip()]
 
     def messages(self, role: str) -> list[Entry]:
         """The stored messages of one role, in file order."""

@@ -13,7 +13,7 @@ from playwright.sync_api import BrowserContext, Page, Playwright, expect
 from tests.e2e.conftest import CHROMIUM_OPTIONS, Shop, Start, Watched, chromium
 from tests.e2e.pages import EnsoPage, until
 from tests.e2e.places import Place, assistant, tool_call, tool_result
-from tests.model_server import ModelServer
+from tests.model_server import Gate, ModelServer, Reply
 
 RELOADS = 20
 
@@ -50,7 +50,7 @@ def test_what_a_reader_did_stays_when_a_snapshot_comes(enso: EnsoPage, shop: Sho
         "Nothing new.",
     )
     enso.open(thread.thread_id)
-    details = enso.log.locator("details:not(details details)")
+    details = enso.log.locator("details.tool, details.thinking")
     expect(details).to_have_count(2)
     for one in details.all():
         one.locator("summary").first.click()
@@ -107,10 +107,12 @@ def test_a_restart_of_the_server_is_survived(page: Page, lossy: Place, start: St
     server.stop()
     expect(enso.status).to_contain_text("Connection lost")
     thread.say("Meanwhile?", "This was said while nobody listened.")
+    lossy.thread("t-2", "Stored meanwhile", "Yes.")
     start(port=server.port)
     expect(enso.replies.last).to_contain_text("This was said while nobody listened.")
     expect(enso.status).to_have_text(re.compile("Not running"))
     expect(enso.text).to_have_value("not sent yet")
+    expect(enso.row("t-2")).to_contain_text("Stored meanwhile")
     assert page.evaluate("() => window.sameDocument")
     enso.sockets.wait_for_one_open()
 
@@ -148,6 +150,31 @@ def test_a_prompt_that_did_not_arrive_is_kept_and_can_be_sent_again(
     assert len(lossy.file_of(thread_id).messages("user")) == 1
 
 
+def test_a_run_that_a_killed_server_lost_is_said_and_continued(
+    page: Page, lossy: Place, start: Start, model_server: ModelServer
+) -> None:
+    """A prompt whose answer was cut off by a crash is there, said to be unanswered, and goes on."""
+    server = start()
+    enso = EnsoPage(page, server.url)
+    gate = Gate()
+    model_server.script([Reply(text=["Half an answer"], gate=gate)])
+    enso.open_fresh()
+    enso.prompt("Will you finish?")
+    expect(enso.replies).to_contain_text(["Half an answer"])
+    thread_id = enso.thread_id
+    server.kill()
+    gate.open()
+    start(port=server.port)
+    expect(enso.log).to_contain_text("This prompt was never answered.")
+    expect(enso.status).to_have_text(re.compile("Interrupted"))
+    enso.expect_thread(thread_id, "Will you finish?")
+    enso.expect_sign(thread_id, "cut")
+    enso.ask("Once more, then", replies=1)
+    expect(enso.log).not_to_contain_text("This prompt was never answered.")
+    enso.expect_sign(thread_id, "held")
+    assert enso.texts()[:2] == ["Will you finish?", "Once more, then"]
+
+
 @pytest.fixture
 def hideable(playwright: Playwright, tmp_path: Path, watched: Watched) -> Iterator[BrowserContext]:
     """A browser whose tabs really hide one another.
@@ -155,7 +182,8 @@ def hideable(playwright: Playwright, tmp_path: Path, watched: Watched) -> Iterat
     Playwright keeps every page of a browser that it started visible (focus emulation); it leaves a
     browser alone that it only connects to, when told to set no defaults.
     """
-    options = [*CHROMIUM_OPTIONS, "--headless", "--remote-debugging-port=0"]
+    window = ["--headless", "--window-size=1280,900", "--remote-debugging-port=0"]
+    options = [*CHROMIUM_OPTIONS, *window]
     command = [chromium(), *options, f"--user-data-dir={tmp_path / 'browser'}", "about:blank"]
     with subprocess.Popen(command, stderr=subprocess.PIPE, text=True) as process:
         assert process.stderr is not None
@@ -181,10 +209,12 @@ def test_a_hidden_tab_lets_go_of_its_socket_and_catches_up_when_seen(
     assert tab.page.evaluate("() => document.hidden")
     until(tab.page, lambda: not tab.sockets.open_now(), "the hidden tab's socket is closed")
     thread.say("And then?", "Act two.")
+    later = shop.place.thread(shop.place.new_id(), "Behind another curtain", "Act one.")
     expect(tab.replies).to_have_count(1)
     tab.page.bring_to_front()
     expect(tab.replies.last).to_contain_text("Act two.")
     expect(tab.status).to_have_text(re.compile("Not running"))
+    expect(tab.row(later.thread_id)).to_be_visible()
     assert tab.page.evaluate("() => window.sameDocument")
     assert len(tab.sockets.opened) == 2
     assert len(tab.sockets.open_now()) == 1

@@ -93,8 +93,9 @@ ACTIVE = """() => {
     for (const { name: attribute, value } of element.attributes) {
       if (attribute.startsWith("on") || attribute === "style" || attribute === "srcdoc")
         found.push(`${name} ${attribute}`);
-      const inLog = element.closest("[data-log] article");
-      if (inLog && attribute.startsWith("hx-")) found.push(`${name} ${attribute}`);
+      const inLog = element.closest("[data-log] :is(.parts, .refusal, .plain)");
+      if (inLog && attribute.startsWith("hx-") && attribute !== "hx-morph-skip")
+        found.push(`${name} ${attribute}`);
       if (["href", "src", "action", "formaction"].includes(attribute)) {
         const scheme = new URL(value, location.href).protocol;
         const allowed = ["http:", "data:", inLog ? "https:" : "blob:"];

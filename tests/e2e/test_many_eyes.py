@@ -6,7 +6,7 @@ import re
 import time
 
 import pytest
-from playwright.sync_api import BrowserContext, expect
+from playwright.sync_api import BrowserContext, WebSocketRoute, expect
 
 from tests.e2e.conftest import Shop, Watched
 from tests.e2e.pages import EnsoPage
@@ -56,27 +56,66 @@ def test_a_prompt_in_one_tab_streams_in_both(tabs: Tabs, model_server: ModelServ
     assert tabs[0].texts() == ["For two", "Both of you.", "What is new?", "Half of the answer"]
 
 
-def test_a_second_prompt_while_busy_is_refused_in_words(
-    tabs: Tabs, model_server: ModelServer, watched: Watched
+def test_what_is_typed_while_busy_is_said_after_and_seen_by_both(
+    tabs: Tabs, shop: Shop, model_server: ModelServer
 ) -> None:
-    """The other tab's prompt is refused with the reason; its text stays and can be sent after."""
+    """What a tab that knows of the run sends waits in sight of both, and is then said."""
+    gate = Gate()
+    model_server.script([Reply(text=["First."], gate=gate), Reply(text=["Second."])])
+    tabs[0].prompt("Mine first")
+    expect(tabs[1].status).to_contain_text("Working")
+    tabs[1].prompt("Mine too")
+    expect(tabs[1].text).to_have_value("")
+    for tab in tabs:
+        expect(tab.page.locator("#pane")).to_contain_text("Mine too")
+        expect(tab.prompts).to_have_count(2)
+    gate.open()
+    for tab in tabs:
+        expect(tab.prompts.last).to_contain_text("Mine too")
+        expect(tab.replies.last).to_contain_text("Second.")
+        tab.expect_settled()
+    prompts = shop.place.file_of(tabs[0].thread_id).messages("user")
+    assert [one["content"][0]["text"] for one in prompts] == ["For two", "Mine first", "Mine too"]
+
+
+def only_the_first_frame(route: WebSocketRoute) -> None:
+    """Let a tab hear how the thread is, and nothing after it."""
+    heard: list[bool] = []
+
+    def hear(message: str | bytes) -> None:
+        if not heard:
+            heard.append(True)
+            route.send(message)
+
+    route.connect_to_server().on_message(hear)
+
+
+def test_a_second_prompt_while_busy_is_refused_in_words(
+    context: BrowserContext, tabs: Tabs, model_server: ModelServer, watched: Watched
+) -> None:
+    """A tab that has not heard of the run is refused with the reason and keeps its text."""
     watched.allow("409")
+    unknowing = EnsoPage(watched.watch(context.new_page()), tabs[0].url)
+    unknowing.page.route_web_socket(re.compile("/follow"), only_the_first_frame)
+    unknowing.go(f"/threads/{tabs[0].thread_id}")
+    expect(unknowing.status).to_have_text(re.compile("Not running"))
     gate = Gate()
     model_server.script([Reply(text=["Wait."], gate=gate)])
     tabs[0].prompt("Mine first")
     expect(tabs[1].status).to_contain_text("Working")
-    tabs[1].prompt("Mine too")
-    expect(tabs[1].refusal).to_contain_text("still working")
-    expect(tabs[1].text).to_have_value("Mine too")
+    unknowing.prompt("Mine too")
+    expect(unknowing.refusal).to_contain_text("still working")
+    expect(unknowing.text).to_have_value("Mine too")
     expect(tabs[0].refusal).to_be_empty()
     gate.open()
-    tabs[1].expect_settled()
-    tabs[1].text.press("Enter")
-    expect(tabs[1].text).to_have_value("")
+    tabs[0].expect_settled()
+    unknowing.text.press("Enter")
+    expect(unknowing.text).to_have_value("")
+    expect(unknowing.refusal).to_be_empty()
     for tab in tabs:
         expect(tab.prompts.last).to_contain_text("Mine too")
         expect(tab.replies).to_have_count(3)
-    tabs[1].expect_settled()
+        tab.expect_settled()
 
 
 @pytest.mark.parametrize("state", ["cold", "held"])

@@ -4,14 +4,13 @@ from __future__ import annotations
 
 import base64
 import re
-import struct
-import zlib
 
 import pytest
 from playwright.sync_api import expect
 
 from tests.e2e.conftest import Shop
 from tests.e2e.pages import EnsoPage
+from tests.e2e.places import png
 from tests.model_server import Gate, ModelServer, Reply, chop, refused
 
 MARKDOWN = """# What I found
@@ -146,21 +145,6 @@ def test_a_stream_that_is_cut_keeps_what_came(enso: EnsoPage, model_server: Mode
     enso.page.reload()
     enso.sockets.wait_for_snapshot(opened=2)
     assert enso.log.inner_text() == live
-
-
-def png(red: int) -> bytes:
-    """A PNG of two by two pixels in one colour."""
-    row = b"\x00" + bytes((red, 0, 0)) * 2
-    chunks = [
-        (b"IHDR", struct.pack(">IIBBBBB", 2, 2, 8, 2, 0, 0, 0)),
-        (b"IDAT", zlib.compress(row * 2)),
-        (b"IEND", b""),
-    ]
-    made = b"\x89PNG\r\n\x1a\n"
-    for name, data in chunks:
-        made += struct.pack(">I", len(data)) + name + data
-        made += struct.pack(">I", zlib.crc32(name + data))
-    return made
 
 
 def test_chosen_images_go_out_with_the_prompt_and_are_shown(

@@ -11,6 +11,7 @@ from playwright.sync_api import Browser, expect
 
 from tests.e2e.conftest import Shop
 from tests.e2e.pages import WAIT, EnsoPage
+from tests.e2e.places import png
 from tests.model_server import Gate, ModelServer, Reply
 
 
@@ -99,6 +100,20 @@ def test_a_prompt_is_sent_and_its_answer_read(plain: EnsoPage, shop: Shop) -> No
     assert texts == ["Hello\nin two lines", "And again"]
 
 
+def test_an_image_is_sent_by_the_plain_form(plain: EnsoPage) -> None:
+    """A chosen image goes out without a script too, and is shown in its prompt."""
+    plain.go("/")
+    plain.page.locator("input[data-files]").set_input_files(
+        [{"name": "dot.png", "mimeType": "image/png", "buffer": png(200)}]
+    )
+    plain.text.fill("What is this?")
+    send(plain)
+    read_the_end(plain)
+    shown = plain.prompts.locator("img")
+    expect(shown).to_have_count(1)
+    expect(shown).to_have_attribute("src", re.compile("^data:image/png;base64,"))
+
+
 def test_a_refused_prompt_keeps_its_text_and_says_why(
     plain: EnsoPage, model_server: ModelServer
 ) -> None:
@@ -106,15 +121,18 @@ def test_a_refused_prompt_keeps_its_text_and_says_why(
     gate = Gate()
     model_server.script([Reply(text=["Slow"], gate=gate)])
     plain.go("/")
+    thread_id = plain.thread_id
+    late = EnsoPage(plain.page.context.new_page(), plain.url)
+    late.go(f"/threads/{thread_id}")
     plain.text.fill("First")
     send(plain)
     expect(plain.status).to_contain_text("Working")
-    plain.text.fill("  Second,\nwith its line  ")
-    with plain.page.expect_response(lambda one: one.request.method == "POST") as posted:
-        send(plain)
+    late.text.fill("  Second,\nwith its line  ")
+    with late.page.expect_response(lambda one: one.request.method == "POST") as posted:
+        send(late)
     assert posted.value.status == 409
-    expect(plain.refusal).to_contain_text("still working")
-    expect(plain.text).to_have_value("  Second,\nwith its line  ")
+    expect(late.refusal).to_contain_text("still working")
+    expect(late.text).to_have_value("  Second,\nwith its line  ")
     gate.open()
     read_the_end(plain)
     plain.text.fill("   ")
