@@ -354,6 +354,8 @@ def test_what_is_no_file_is_not_searched(grep: GrepTool, project: Path) -> None:
     (project / "gone").symlink_to("nowhere")
     os.mkfifo(project / "pipe")
     assert files_found(grep, project) == ["f"]
+    named = call(grep, {"pattern": "x", "path": "pipe"}, project)
+    assert text(named) == f"Neither a directory nor a regular file: {project}/pipe"
 
 
 def test_find_is_case_sensitive_when_the_pattern_is(project: Path) -> None:

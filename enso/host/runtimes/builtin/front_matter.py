@@ -95,12 +95,10 @@ class _Fields:
         text = "\n".join(line[indent:].rstrip() if folds else line[indent:] for line in lines)
         end = "" if keep == "-" or not text.strip() else "\n"
         text = text.rstrip("\n")
-        if folds:  # one line's end is a blank, two are one
-            text = re.sub(r"(?<!\n)\n(?!\n)", " ", text).replace("\n\n", "\n")
-        return text + end
+        return (_folded(text) if folds else text) + end
 
     def _quoted(self, first: str) -> str:
-        text = " ".join([first, *(line.strip() for line in self._indented())]).strip()
+        text = _folded("\n".join([first, *(line.strip() for line in self._indented())])).strip()
         pattern = r'"(?:[^"\\]|\\.)*"' if first[0] == '"' else r"'(?:[^']|'')*'"
         found = re.match(pattern, text)
         rest = text[found.end() :].strip() if found is not None else ""
@@ -115,8 +113,8 @@ class _Fields:
 
     def _plain(self, first: str) -> FieldValue:
         lines = [first, *(line.strip() for line in self._indented())]
-        text = " ".join(_COMMENT.sub("", line) for line in lines if not line.startswith("#"))
-        text = text.strip()
+        kept = (_COMMENT.sub("", line) for line in lines if not line.startswith("#"))
+        text = _folded("\n".join(kept).strip())
         if not first and re.match(r"- |[^\s:]+:(\s|$)", text):  # a list, or fields of its own
             return None
         if text.lower() in {"true", "false"}:
@@ -127,3 +125,8 @@ class _Fields:
 
     def _bad(self, why: str) -> BadFrontMatter:
         return BadFrontMatter(f"line {self._at + 1}: {why}")
+
+
+def _folded(text: str) -> str:
+    """The text with single line ends as blanks; of several, one less."""
+    return re.sub(r"\n+", lambda ends: "\n" * (len(ends[0]) - 1) or " ", text)

@@ -89,14 +89,14 @@ class EditTool(BuiltinTool):
                 "Edit tool input is invalid. edits must contain at least one replacement."
             )
         path = resolve_path(name, context.cwd)
-        turn = FileTurn(path)
 
         def work(cancellation: Cancellation) -> dict[str, Any]:
-            with turn.use():
-                cancellation.check()
-                return _edit(name, path, edits, cancellation)
+            turn.wait()
+            cancellation.check()
+            return _edit(name, path, edits, cancellation)
 
-        details = await in_worker(work)
+        with FileTurn(path) as turn:
+            details = await in_worker(work)
         return success(f"Successfully replaced {len(edits)} block(s) in {name}.", details)
 
 

@@ -107,6 +107,8 @@ def _wanted(given: Mapping[str, Any], cwd: Path) -> _Wanted:
     path = resolve_path(given.get("path") or ".", cwd)
     if not path.exists():
         raise ToolFailed(f"Path not found: {path}")
+    if not path.is_dir() and not path.is_file():  # who opens a pipe would wait for its other end
+        raise ToolFailed(f"Neither a directory nor a regular file: {path}")
     if "\0" in given["pattern"] + given.get("glob", ""):
         raise ToolFailed("A pattern cannot hold a NUL character.")
     return _Wanted(

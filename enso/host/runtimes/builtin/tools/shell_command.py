@@ -61,9 +61,10 @@ def run_shell(
     """Run a command and give ``take`` its output, piece by piece. Blocks until it is over.
 
     ``idle`` is called between pieces; it says in how many seconds it wants to be called again.
-    Raises ``OSError`` when the command cannot be started, and whatever ``take`` raises; the
-    command is ended then too.
+    Raises ``Cancelled`` when it must not start any more, ``OSError`` when it cannot, and whatever
+    ``take`` raises; the command is ended then too.
     """
+    cancellation.check()
     with _started(shell) as (process, command, pipe):
         run = _Run(process, command, pipe, take=take, idle=idle)
         return run.follow(timeout, cancellation)

@@ -42,15 +42,15 @@ class WriteTool(BuiltinTool):
         """Write the file. Raises ``ToolFailed``."""
         path = resolve_path(given["path"], context.cwd)
         content = clean_text(given["content"]).encode()
-        turn = FileTurn(path)
 
         def work(cancellation: Cancellation) -> None:
-            with turn.use():
-                cancellation.check()
-                _make_directory(path.parent)
-                replace_file(path, content, cancellation)
+            turn.wait()
+            cancellation.check()
+            _make_directory(path.parent)
+            replace_file(path, content, cancellation)
 
-        await in_worker(work)
+        with FileTurn(path) as turn:
+            await in_worker(work)
         return success(f"Successfully wrote to {given['path']}")
 
 
