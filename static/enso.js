@@ -405,11 +405,13 @@
     find("#pane .status")?.classList.remove("lost");
   });
 
-  // The snapshot says what the pane missed; the rail asks for what it missed.
-  const connected = new WeakSet();
-  document.addEventListener("htmx:ws:after:connection", ({ detail: { connection } }) => {
-    if (connected.has(connection)) document.dispatchEvent(new Event("reconnected"));
-    connected.add(connection);
+  // A snapshot says what the pane missed. What the rail missed is told to whoever says how old it is.
+  document.addEventListener("htmx:ws:before:connection", ({ detail: { connection } }) => {
+    const drawn = document.getElementById("rail-shown")?.dataset.version;
+    if (!drawn) return;
+    const url = new URL(connection.url);
+    url.searchParams.set("rail", drawn);
+    connection.url = url.href;
   });
 
   // -- begin ------------------------------------------------------------------------------------

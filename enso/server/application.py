@@ -95,12 +95,14 @@ class EnsoServer:
         self._news.report(thread_ids)
 
     def _tell_rail(self, thread_ids: frozenset[str]) -> None:
+        # Counted before it is asked who follows: whoever joins later sees that they missed it.
+        self.services.rail.count_telling()
         follows = self.registry.every_follow()
         if not follows:
             return
-        outgoing = self.services.press.rail(self.services.rail.frame(thread_ids))
+        news = self.services.press.rail(self.services.rail.frame(thread_ids))
         for follow in follows:
-            follow.put(outgoing)
+            follow.tell(news)
 
     def drain(self) -> None:
         """End every follow so that browsers come back to the next server; take no more prompts."""

@@ -40,6 +40,24 @@ class Outgoing:
         return self.json if dialect == "json" else self._html or ""
 
 
+class News(Outgoing):
+    """News of the rail: no snapshot says them, so they wait however far behind a reader is."""
+
+    def __init__(self, rail: wire.RailFrame, html: str) -> None:
+        super().__init__(rail, html)
+        self._rail = rail
+
+    def after(self, earlier: News) -> News:
+        """These news and earlier ones as one: what is newest of each thread."""
+        named = {row.thread_id for row in self._rail.threads} | set(self._rail.gone)
+        threads = [row for row in earlier._rail.threads if row.thread_id not in named]
+        gone = [thread_id for thread_id in earlier._rail.gone if thread_id not in named]
+        joined = wire.RailFrame(
+            threads=[*threads, *self._rail.threads], gone=[*gone, *self._rail.gone]
+        )
+        return News(joined, self._html or "")
+
+
 Snapshot = Callable[["Follow"], Outgoing]
 """Makes a follow's snapshot. Called with the thread's lock held."""
 
@@ -73,6 +91,7 @@ class Follow:
         self._max_characters = max_characters
         self._waiting: deque[str] = deque()
         self._characters = 0
+        self._news: News | None = None
         self._due_snapshot = True
         self._closed: Closed | None = None
         self._wake = threading.Condition(threading.Lock())
@@ -89,6 +108,12 @@ class Follow:
             self._characters += len(text)
             if len(self._waiting) > self._max_frames or self._characters > self._max_characters:
                 self._drop_waiting()
+            self._wake.notify()
+
+    def tell(self, news: News) -> None:
+        """Add news of the rail; never waits. They are sent once the reader has its snapshot."""
+        with self._wake:
+            self._news = news.after(self._news) if self._news is not None else news
             self._wake.notify()
 
     def restart(self) -> None:
@@ -117,9 +142,12 @@ class Follow:
         return self._take_snapshot()
 
     def _has_something(self) -> bool:
-        return bool(self._waiting or self._due_snapshot or self._closed)
+        return bool(self._waiting or self._due_snapshot or self._closed or self._news)
 
     def _take(self) -> str | None:
+        if self._news is not None:
+            news, self._news = self._news, None
+            return news.text(self.dialect)
         if not self._waiting:
             return None
         text = self._waiting.popleft()

@@ -102,6 +102,7 @@ class Presenter:
 
     def rail(self, urls: Urls, wanted: RailRequest) -> RailView:
         """The newest threads that fit the query, under their projects."""
+        version = self._rail.version  # before the listing: what comes between is asked for again
         threads = self._rail.threads(wanted.query)
         shown = _with_current(threads, wanted)
         more = urls.rail(query=wanted.query, shown=wanted.shown + MORE_ROWS, current=wanted.current)
@@ -117,6 +118,7 @@ class Presenter:
             waiting=self._registry.waiting_count(),
             waiting_href=urls.waiting(),
             serves_nothing_yet=not threads and not wanted.query,
+            version=version,
         )
 
     def _groups(

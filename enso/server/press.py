@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from enso import wire
-from enso.server.follow import Follow, Outgoing
+from enso.server.follow import Follow, News, Outgoing
 from enso.server.frames import partial_of
 from enso.server.live_state import Change
 from enso.server.looks import dom_token
@@ -37,9 +37,9 @@ class Press:
             for frame, new in changes
         )
 
-    def rail(self, frame: wire.RailFrame) -> Outgoing:
+    def rail(self, frame: wire.RailFrame) -> News:
         """The news of the rail, for every follow of every thread."""
-        return Outgoing(frame, self._renderer.frame(frame, key=""))
+        return News(frame, self._renderer.frame(frame, key=""))
 
     def snapshot(self, slot: Slot, follow: Follow, reading: ThreadReading) -> Outgoing:
         """The whole state for one follow: all messages as JSON, its own page's as HTML."""

@@ -5,6 +5,7 @@ Rows are the listing, newest first; busy is a run in flight on this server.
 
 from __future__ import annotations
 
+import time
 from collections.abc import Iterable, Sequence
 
 from enso import wire
@@ -29,6 +30,20 @@ class Rail:
         self._host = host
         self._registry = registry
         self._projects = projects
+        self._began = f"{time.time_ns():x}"
+        self._tellings = 0
+
+    @property
+    def version(self) -> str:
+        """Changes with every telling of news, and with every start of the server.
+
+        A rail that was drawn under a version has missed nothing for as long as it is the same.
+        """
+        return f"{self._began}-{self._tellings}"
+
+    def count_telling(self) -> None:
+        """News are about to be told; called by the one worker that tells them."""
+        self._tellings += 1
 
     def threads(self, query: str = "") -> list[contract.StoredThread]:
         """The stored threads, newest first; of those that a query's words fit, when it has any."""

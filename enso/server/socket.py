@@ -14,6 +14,7 @@ import struct
 import threading
 from collections.abc import Callable
 from contextlib import suppress
+from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Any, cast
 
@@ -129,10 +130,19 @@ class Writer:
         return True
 
 
-def serve_follow(
-    services: Services, socket: Server, thread_id: str, dialect: Dialect, first: str
-) -> Closed:
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Asked:
+    """A follow: ``first`` is where its page begins, ``rail`` the version of the rail on it."""
+
+    thread_id: str
+    dialect: Dialect
+    first: str
+    rail: str | None
+
+
+def serve_follow(services: Services, socket: Server, asked: Asked) -> Closed:
     """Serve one follow to its end, and tell the code to close with."""
+    thread_id = asked.thread_id
     if not thread_ids.is_thread_id(thread_id):
         return MALFORMED
     if not services.sockets.acquire(blocking=False):
@@ -141,8 +151,10 @@ def serve_follow(
         if services.belongs_elsewhere(thread_id):
             return NOT_SERVED
         with services.registry.follow(
-            thread_id, dialect=dialect, snapshot=services.snapshot, first=first
+            thread_id, dialect=asked.dialect, snapshot=services.snapshot, first=asked.first
         ) as follow:
+            if asked.rail not in {None, services.rail.version}:
+                follow.tell(services.press.rail(wire.RailFrame(threads=[], gone=[])))
             writer = Writer(socket, follow, heartbeat_seconds=services.heartbeat_seconds)
             return writer.run()
     finally:
@@ -156,9 +168,13 @@ def register(app: Flask, services: Services) -> None:
     def handle(socket: Server, thread_id: str, dialect: Dialect) -> None:
         socket.sock = cast("Any", WholeFrames(cast("Any", socket.sock)))
         try:
-            closed = serve_follow(
-                services, socket, thread_id, dialect, request.args.get("from", "")[:200]
+            asked = Asked(
+                thread_id=thread_id,
+                dialect=dialect,
+                first=request.args.get("from", "")[:200],
+                rail=request.args.get("rail"),
             )
+            closed = serve_follow(services, socket, asked)
         except (ConnectionClosed, OSError):
             return
         except Exception:

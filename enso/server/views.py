@@ -61,6 +61,7 @@ class RailView:
     waiting: int  # threads that need a person
     serves_nothing_yet: bool  # no stored thread at all: the empty state
     waiting_href: str = ""  # the page of all dialogs that wait
+    version: str = ""  # which news it was drawn after: its follow asks for what came since
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

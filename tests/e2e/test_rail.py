@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import re
 
-from playwright.sync_api import Browser, Page, expect
+from playwright.sync_api import Browser, BrowserContext, Page, WebSocketRoute, expect
 
 from tests.e2e.conftest import Shop, Start, Watched
-from tests.e2e.pages import EnsoPage
+from tests.e2e.pages import EnsoPage, until
 from tests.e2e.places import Place, assistant
 from tests.model_server import Gate, ModelServer, Reply
 
@@ -40,6 +40,30 @@ def test_a_thread_that_another_process_stores_appears_on_top(
     expect(enso.row("t-2")).to_contain_text("6 messages")
     place.file_of("t-1").say("Back to the first", "Yes.")
     expect(page.locator("#rail-list .title").first).to_have_text("Stored by a terminal")
+
+
+def test_news_between_a_page_and_its_socket_are_not_missed(
+    context: BrowserContext, shop: Shop, watched: Watched
+) -> None:
+    """What was told after the rail was drawn, before its follow was there, is asked for."""
+    place = shop.place
+    open_thread = place.thread(place.new_id(), "Slow to connect", "Yes.")
+    held: list[WebSocketRoute] = []
+    slow = EnsoPage(watched.watch(context.new_page()), shop.url)
+
+    def hold(route: WebSocketRoute) -> None:
+        held.append(route)
+
+    slow.page.route_web_socket(re.compile("/follow"), hold)
+    slow.go(f"/threads/{open_thread.thread_id}")
+    until(slow.page, lambda: held, "the page asks for its socket")
+    other = EnsoPage(watched.watch(context.new_page()), shop.url)
+    other.open(open_thread.thread_id)
+    between = place.thread(place.new_id(), "Stored in between", "Yes.")
+    expect(other.row(between.thread_id)).to_be_visible()
+    expect(slow.row(between.thread_id)).to_have_count(0)
+    held[0].connect_to_server()
+    expect(slow.row(between.thread_id)).to_be_visible()
 
 
 def test_a_renamed_thread_changes_its_title_everywhere(enso: EnsoPage, shop: Shop) -> None:

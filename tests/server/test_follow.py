@@ -7,7 +7,7 @@ import threading
 import pytest
 
 from enso import wire
-from enso.server.follow import Closed, Follow, Follows, Outgoing
+from enso.server.follow import Closed, Follow, Follows, News, Outgoing
 
 
 class Counter:
@@ -111,6 +111,60 @@ def test_a_restart_says_the_state_anew() -> None:
     with counter.lock:
         counter.follows.restart()
     assert said(follow.next(1)) == "snapshot 1"
+    assert follow.next(0) is None
+
+
+def row(thread_id: str, title: str) -> wire.StoredThread:
+    """A row of the rail."""
+    return wire.StoredThread(
+        thread_id=thread_id,
+        project_id="p",
+        title=title,
+        last_activity_at="2026-11-30T12:00:00.000Z",
+        message_count=1,
+        busy=False,
+    )
+
+
+def news(*rows: wire.StoredThread, gone: tuple[str, ...] = ()) -> News:
+    """News of the rail."""
+    return News(
+        wire.RailFrame(threads=list(rows), gone=list(gone)), "<hx-partial>news</hx-partial>"
+    )
+
+
+def told(text: str | Closed | None) -> wire.RailFrame:
+    """A frame that tells of the rail."""
+    assert isinstance(text, str)
+    return wire.RailFrame.model_validate_json(text)
+
+
+def test_news_of_the_rail_outlive_the_frames_that_a_snapshot_says() -> None:
+    """Told before the first snapshot, or while a reader is far behind, they come after it."""
+    counter = Counter()
+    follow = counter.follow(max_frames=2)
+    follow.tell(news(row("a", "one")))
+    counter.step()
+    assert said(follow.next(1)) == "snapshot 1"
+    assert told(follow.next(1)).threads == [row("a", "one")]
+    follow.tell(news(row("b", "two")))
+    for _ in range(3):
+        counter.step()
+    assert said(follow.next(1)) == "snapshot 4"
+    assert told(follow.next(1)).threads == [row("b", "two")]
+    assert follow.next(0) is None
+
+
+def test_news_that_wait_become_one_with_the_newest_of_each_thread() -> None:
+    """However often the rail is told of, one frame waits, and it is true."""
+    follow = Counter().follow()
+    follow.tell(news(row("a", "old"), row("b", "kept"), gone=("c", "d")))
+    follow.tell(news(row("c", "back"), gone=("e",)))
+    follow.tell(news(row("a", "new"), gone=("e",)))
+    follow.next(1)
+    frame = told(follow.next(1))
+    assert frame.threads == [row("b", "kept"), row("c", "back"), row("a", "new")]
+    assert frame.gone == ["d", "e"]
     assert follow.next(0) is None
 
 
