@@ -351,6 +351,15 @@
     if (source?.matches?.("form[data-composer]")) sent.set(source, find("textarea", source).value);
   });
 
+  // News of the rail may have waited for another request: they ask for the rows that are shown by now.
+  document.addEventListener("htmx:before:request", ({ detail: { ctx } }) => {
+    if (!ctx.sourceElement?.closest?.("#rail-news")) return;
+    const url = new URL(ctx.request.action, location.href);
+    url.searchParams.set("q", document.getElementById("find-q")?.value ?? "");
+    url.searchParams.set("shown", document.getElementById("rail-shown")?.value ?? "");
+    ctx.request.action = url.pathname + url.search;
+  });
+
   document.addEventListener("htmx:after:request", ({ detail: { ctx } }) => {
     const source = ctx.sourceElement;
     if (!source?.matches?.("form[data-composer]")) return;

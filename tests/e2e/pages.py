@@ -99,10 +99,10 @@ class Held:
         """How many are kept back."""
         return len(self._routes)
 
-    def let_go(self) -> None:
+    def let_go(self, *, newest_first: bool = False) -> None:
         """Send on all that were kept back, and keep back no more."""
         self._passing = True
-        for route in self._routes:
+        for route in reversed(self._routes) if newest_first else self._routes:
             route.continue_()
         self._routes.clear()
 

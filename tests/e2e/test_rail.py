@@ -7,7 +7,7 @@ import re
 from playwright.sync_api import Browser, BrowserContext, Page, WebSocketRoute, expect
 
 from tests.e2e.conftest import Shop, Start, Watched
-from tests.e2e.pages import EnsoPage, until
+from tests.e2e.pages import EnsoPage, Held, until
 from tests.e2e.places import Place, assistant
 from tests.model_server import Gate, ModelServer, Reply
 
@@ -171,6 +171,41 @@ def test_finding_filters_the_rows_and_news_keep_the_filter(
     enso.find.fill("")
     expect(enso.row("unrelated")).to_be_visible()
     enso.expect_thread("many-77", "Errand number 77.")
+
+
+def test_a_search_wins_over_news_that_are_still_on_their_way(
+    page: Page, place: Place, start: Start
+) -> None:
+    """Rows that were asked for before a search do not replace what it found."""
+    ids = many(place)
+    enso = EnsoPage(page, start().url)
+    enso.open(ids[-1])
+    slow = Held(page, re.compile("/rail"))
+    place.thread("news", "News", "Yes.")
+    slow.wait()
+    enso.find.fill("errand number 77.")
+    slow.wait(2)
+    slow.let_go(newest_first=True)
+    expect(enso.rows).to_have_count(1)
+    place.thread("more-news", "More of errand number 77.", "Yes.")
+    expect(enso.rows).to_have_count(2)
+
+
+def test_news_that_come_while_more_rows_are_asked_for_keep_them(
+    page: Page, place: Place, start: Start
+) -> None:
+    """The rows that news ask for are those that the rail shows by then."""
+    ids = many(place)
+    enso = EnsoPage(page, start().url)
+    enso.open(ids[-1])
+    slow = Held(page, re.compile("/rail"))
+    page.get_by_role("link", name=re.compile("Show more")).click()
+    slow.wait()
+    place.thread("news", "News", "Yes.")
+    expect(page.locator("#rail-news > div")).to_be_attached()
+    slow.let_go()
+    expect(enso.rows).to_have_count(MANY + 1)
+    expect(enso.row("news")).to_be_visible()
 
 
 def test_more_rows_come_and_stay(page: Page, place: Place, start: Start) -> None:
