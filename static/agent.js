@@ -195,7 +195,7 @@
     const name = find("input[name=name]", menu);
     const heading = find("#pane h1");
     if (name && heading) name.value = heading.matches(".untitled") ? "" : heading.textContent;
-    (name ?? find("[aria-pressed=true], .filter, button", menu))?.focus();
+    (name ?? find(".filter", menu) ?? find("[aria-pressed=true]", menu) ?? find("button", menu))?.focus();
     name?.select();
   }, true);
 

@@ -84,16 +84,22 @@ def _call(tool: wire.DialogTool) -> wire.ToolCallPart:
     return wire.ToolCallPart(id="", name=tool.name, arguments=tool.arguments, state="done")
 
 
-def _any_call(tool: wire.DialogTool) -> Preview:
-    """The line, and the arguments unless the line says them all."""
+def _looking(tool: wire.DialogTool) -> Preview:
+    """A call that only looks: its line, and what the line does not say."""
     look = tool_look(_call(tool))
-    whole = tool.arguments is None or bool(mapping_of(tool.arguments)) or tool.arguments == {}
-    unsaid = bool(look.arguments) or len(look.subject) >= MAX_SUBJECT or not whole
-    extra = _beyond(tool, ("path", "pattern", "glob", "offset", "limit"))
-    told = told_arguments(tool.arguments) if unsaid else extra
+    if not look.subject or len(look.subject) >= MAX_SUBJECT:
+        return _any_call(tool)
+    told = _beyond(tool, ("path", "pattern", "glob", "offset", "limit"))
     return Preview(
-        name=visible(look.name), subject=visible(look.subject), notes=look.notes, text=_text(told)
+        name=look.name, subject=visible(look.subject), notes=look.notes, text=_text(told)
     )
+
+
+def _any_call(tool: wire.DialogTool) -> Preview:
+    """All arguments, one under another."""
+    told = told_arguments(tool.arguments) if tool.arguments not in (None, {}) else ""
+    name = visible(tool.name) or "unnamed tool"
+    return Preview(name=name, subject="", notes=(), text=_text(told))
 
 
 def _bash(tool: wire.DialogTool) -> Preview:
@@ -140,6 +146,10 @@ _READERS: Mapping[str, Callable[[wire.DialogTool], Preview]] = {
     "bash": _bash,
     "write": _write,
     "edit": _edit,
+    "read": _looking,
+    "grep": _looking,
+    "find": _looking,
+    "ls": _looking,
 }
 
 

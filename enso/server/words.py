@@ -81,6 +81,12 @@ def path_ends(path: str) -> tuple[str, str, str]:
     return folder, slash, name + ("/" if path.endswith("/") else "")
 
 
+def path_mention(path: str) -> str:
+    """How a prompt mentions a file, with the space behind it; a folder waits for what is in it."""
+    mention = f'@"{path}"' if any(letter.isspace() for letter in path) else f"@{path}"
+    return mention if path.endswith("/") else f"{mention} "
+
+
 def after_names(refusal: wire.Refusal) -> str:
     """The bubble's sentence behind the provider's and the model's name."""
     return refusal.sentence.removeprefix(f"{refusal.provider} · {refusal.model}")
