@@ -164,6 +164,10 @@
     for (const line of all("#pane .said[role=alert]")) line.replaceChildren();
   });
 
+  document.addEventListener("click", (event) => {
+    event.target.closest?.("[data-dismiss]")?.parentElement.replaceChildren();
+  });
+
   document.addEventListener("htmx:after:request", ({ detail: { ctx } }) => {
     const form = ctx.sourceElement;
     if (!form?.matches?.("form") || !ok(ctx)) return;

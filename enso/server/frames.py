@@ -278,7 +278,8 @@ class FrameDrawer:
         return usage + partial_of(f"context-{aim.key}", "innerHTML", context)
 
     def _notice(self, frame: wire.NoticeFrame, aim: _Aim) -> str:
-        return partial_of(f"notice-{aim.key}", "innerHTML", self._macros.notice(frame.message))
+        # Beside the composer: what comes while one reads is not said above a long log.
+        return partial_of(f"told-{aim.key}", "innerHTML", self._macros.told(frame.message))
 
     def _rail(self, _frame: wire.RailFrame, aim: _Aim) -> str:
         return partial_of("rail-news", "innerHTML", self._macros.rail_news(aim.rail_href))

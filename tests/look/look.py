@@ -6,6 +6,7 @@ content policy. Says what a page would have scrolled sideways, and what the cons
 
 from __future__ import annotations
 
+import json
 import sys
 import threading
 from collections.abc import Iterator
@@ -19,7 +20,44 @@ from playwright.sync_api import Page, sync_playwright
 from enso.server.render import Renderer
 from enso.server.resources import static_dir
 from enso.server.security import CONTENT_SECURITY_POLICY
-from tests.look.scenes import ASK_EDIT, ASK_RUN, KINDS, scenes, waiting
+from enso.server.views import CommandsView
+from tests.look.scenes import ASK_EDIT, ASK_RUN, COMMANDS, KINDS, scenes, waiting
+
+OPEN = "document.querySelector('.menu.{}').showPopover()"
+COMPLETIONS = Renderer().commands(
+    CommandsView(key="t1", query="", commands=[*COMMANDS, *COMMANDS[:2]])
+)
+STATES: dict[str, dict[str, str]] = {
+    "drive": {
+        **{menu: OPEN.format(menu) for menu in ("mode", "model", "level", "thread")},
+        "acts": (
+            "document.querySelector('.acts').open = true;"
+            "document.querySelector('.log').scrollTop = 0"
+        ),
+        "complete": (
+            f"document.querySelector('[data-complete]').innerHTML = {json.dumps(COMPLETIONS)};"
+            "document.querySelector('[role=option]').setAttribute('aria-selected', true)"
+        ),
+        "said": (
+            "document.querySelector('.said').innerHTML = '<p><strong>Not now.</strong> '"
+            "+ 'There is nothing to compact: the conversation is short.</p>'"
+        ),
+    },
+    "running": {
+        "live": (
+            "document.querySelector('.live code').textContent = "
+            "Array.from({length: 60}, (_, n) => `tests/test_${n}.py .....  [${n} %]`).join('\\n');"
+            "document.querySelector('[data-silence]').textContent = 'No event for 14 s'"
+        ),
+    },
+    "asks": {
+        "answered": (
+            "document.querySelector('.answers').outerHTML = "
+            '\'<p class="outcome" role="status">Allowed for this thread.</p>\''
+        ),
+    },
+}
+"""What a page looks like when something was pressed or came in: scripts that make it so."""
 
 WIDTHS = {"wide": (1280, 900), "phone": (390, 844)}
 
@@ -62,11 +100,10 @@ def shoot(page: Page, base: str, name: str, target: Path) -> None:
     page.screenshot(path=str(target.with_suffix(".png")))
     page.evaluate("document.querySelector('.log').scrollTop = 0")
     page.screenshot(path=str(target.with_name(f"{target.name}-top.png")))
-    if name == "drive":
-        for menu in ("mode", "model", "level", "thread"):
-            page.evaluate(f"document.querySelector('.menu.{menu}').showPopover()")
-            page.screenshot(path=str(target.with_name(f"{target.name}-{menu}.png")))
-            page.evaluate("document.querySelector(':popover-open').hidePopover()")
+    for state, script in STATES.get(name, {}).items():
+        page.goto(f"{base}/{name}")
+        page.evaluate(script)
+        page.screenshot(path=str(target.with_name(f"{target.name}-{state}.png")))
 
 
 def main(directory: Path) -> None:

@@ -419,6 +419,22 @@ QUEUE = (
         when="after",
     ),
 )
+COMMANDS = (
+    wire.Command(
+        name="compact",
+        description="Sum up the conversation so far, to make room.",
+        source="enso",
+        argument_hint="[what to keep]",
+    ),
+    wire.Command(name="fork", description="Go on in a new thread.", source="enso"),
+    wire.Command(
+        name="review",
+        description="Looks at the changes of this branch, one file after the other, and says what "
+        "it would do otherwise",
+        source="prompt",
+    ),
+    wire.Command(name="release-notes", description="Writes them.", source="skill"),
+)
 RUNNING: Sequence[transcript.TranscriptEntry] = (
     *WORK[:6],
     user("u8", "Run the whole suite, and build it."),

@@ -515,7 +515,11 @@ def test_the_smaller_frames_reach_their_elements() -> None:
     assert usage[0] == ("usage-k", "innerHTML", "943 k tokens · $0.31")
     assert (usage[1][0], words(usage[1][2])) == ("context-k", "27 %")
     assert pieces(draw(wire.NoticeFrame(message="a < b"))) == [
-        ("notice-k", "innerHTML", '<p role="note">a &lt; b</p>')
+        (
+            "told-k",
+            "innerHTML",
+            '<p>a &lt; b</p><button type="button" class="quiet" data-dismiss>Dismiss</button>',
+        )
     ]
     assert pieces(draw(wire.MessageDroppedFrame(message_id="s"))) == [("m-k-s", "delete", "")]
 

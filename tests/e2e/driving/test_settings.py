@@ -147,6 +147,16 @@ def test_a_message_is_forked_from_and_labelled(held: Driven) -> None:
     label.fill("the start")
     label.press("Enter")
     held.expect_posted("/label", entryId="u1", label="the start")
+    expect(label).to_be_hidden()
     acts.locator("summary").click()
     acts.get_by_role("button", name="Fork").click()
     held.expect_posted("/fork", entryId="u1")
+
+
+def test_what_is_told_stands_beside_the_composer_until_it_is_put_away(held: Driven) -> None:
+    """A command's answer has its lines, is text, and goes with one press."""
+    held.frame(wire.NoticeFrame(message="/help: <b>List</b>\n/mode: Choose"))
+    told = held.page.locator("#told-t1")
+    expect(told).to_contain_text("/help: <b>List</b>")
+    told.get_by_role("button", name="Dismiss").click()
+    expect(told).to_be_empty()
