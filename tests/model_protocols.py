@@ -100,18 +100,22 @@ def _anthropic_events(reply: Reply, model: str) -> Events:
         yield from _anthropic_block(index, start, deltas)
         yield _named("content_block_stop", index=index)
         index += 1
+    blocks: list[tuple[Mapping[str, Any], Sequence[Any]]] = []
     if reply.text:
         deltas = [{"type": "text_delta", "text": part} for part in reply.text]
-        yield from _anthropic_block(index, {"type": "text", "text": ""}, deltas)
-    for offset, tool in enumerate(reply.tools, start=1):
-        yield _named("content_block_stop", index=index + offset - 1)
+        blocks.append(({"type": "text", "text": ""}, deltas))
+    for tool in reply.tools:
         call_id = tool.get("id") or f"toolu_{uuid.uuid4().hex[:22]}"
         start = {"type": "tool_use", "id": call_id, "name": tool["name"], "input": {}}
         delta = {"type": "input_json_delta", "partial_json": json.dumps(tool["args"])}
-        yield from _anthropic_block(index + offset, start, [delta])
+        blocks.append((start, [delta]))
+    for number, (start, deltas) in enumerate(blocks):
+        if number:
+            yield _named("content_block_stop", index=index + number - 1)
+        yield from _anthropic_block(index + number, start, deltas)
     yield None
-    if reply.text or reply.tools:
-        yield _named("content_block_stop", index=index + len(reply.tools))
+    if blocks:
+        yield _named("content_block_stop", index=index + len(blocks) - 1)
     finish = reply.finish or ("tool_use" if reply.tools else "end_turn")
     delta = {"stop_reason": finish, "stop_sequence": None}
     yield _named("message_delta", delta=delta, usage={"output_tokens": count["output"]})
@@ -143,11 +147,14 @@ def _responses_events(reply: Reply, model: str) -> Events:
             yield event("response.output_text.delta", **place, delta=delta, logprobs=[])
         part = {**empty, "text": "".join(reply.text)}
         output.append({**item, "status": "completed", "content": [part]})
+    said = len(output) - 1
+    for tool in reply.tools:
+        yield from _responses_call(event, tool, output)
     yield None
     if reply.text:
         yield event("response.output_text.done", **place, text=part["text"], logprobs=[])
         yield event("response.content_part.done", **place, part=part)
-        yield event("response.output_item.done", output_index=len(output) - 1, item=output[-1])
+        yield event("response.output_item.done", output_index=said, item=output[said])
     usage = {
         "input_tokens": count["input"],
         "input_tokens_details": {"cached_tokens": count["cached"], "cache_write_tokens": 0},
@@ -177,6 +184,23 @@ def _responses_reasoning(
     yield event("response.reasoning_summary_part.done", **place, part=part)
     output.append({**item, "summary": [part], "encrypted_content": SIGNATURE})
     yield event("response.output_item.done", output_index=0, item=output[0])
+
+
+def _responses_call(
+    event: Callable[..., str], tool: Mapping[str, Any], output: list[Any]
+) -> Iterator[str]:
+    call_id, item_id = tool.get("id") or f"call_{uuid.uuid4().hex[:22]}", f"fc_{uuid.uuid4().hex}"
+    item = {"id": item_id, "type": "function_call", "call_id": call_id, "name": tool["name"]}
+    index, arguments = len(output), json.dumps(tool["args"])
+    started = {**item, "arguments": "", "status": "in_progress"}
+    place = {"item_id": item_id, "output_index": index}
+    yield event("response.output_item.added", output_index=index, item=started)
+    yield event("response.function_call_arguments.delta", **place, delta=arguments)
+    yield event(
+        "response.function_call_arguments.done", **place, name=tool["name"], arguments=arguments
+    )
+    output.append({**item, "arguments": arguments, "status": "completed"})
+    yield event("response.output_item.done", output_index=index, item=output[index])
 
 
 def _google_events(reply: Reply, model: str) -> Events:

@@ -6,7 +6,7 @@ import threading
 from collections import deque
 from collections.abc import Callable, Generator, Mapping, Sequence
 from contextlib import contextmanager
-from typing import Any, Final, Literal
+from typing import Any, Final, Literal, Protocol, runtime_checkable
 
 from enso.host.contract import (
     Activity,
@@ -32,6 +32,17 @@ from enso.transcript import TranscriptEntry, Usage
 
 KEPT_EVENTS: Final = 2000
 """How many events of a run are kept for whoever inspects it."""
+
+
+@runtime_checkable
+class GuardedRuntime(Protocol):
+    """A runtime that says of a tool call what its guard would."""
+
+    def probe_tool_call(
+        self, tool_name: str, arguments: Mapping[str, Any]
+    ) -> ToolCallVerdict | None:
+        """As ``HostedThread`` says."""
+        ...
 
 
 class RecordingRuntime:
@@ -158,6 +169,7 @@ class SessionThread:
     ) -> None:
         self._session = session
         self._runtime = RecordingRuntime(runtime)
+        self._guarded = runtime if isinstance(runtime, GuardedRuntime) else None
         self._view = _BranchView(session, provider_name)
 
     @property
@@ -198,9 +210,8 @@ class SessionThread:
     def probe_tool_call(
         self, tool_name: str, arguments: Mapping[str, Any]
     ) -> ToolCallVerdict | None:
-        """No rule knows any tool yet."""
-        del tool_name, arguments
-        return None
+        """What the runtime's own guard says; ``None`` for a runtime that has none."""
+        return self._guarded.probe_tool_call(tool_name, arguments) if self._guarded else None
 
     def changed_elsewhere(self) -> bool:
         """Whether another program changed the session file."""

@@ -4,11 +4,14 @@ from __future__ import annotations
 
 import json
 import threading
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, TypeVar
 
 from enso.host.contract import (
+    ActivityChanged,
+    Dialog,
+    DialogAnswer,
     EntryStored,
     PromptImage,
     RunSettled,
@@ -67,6 +70,27 @@ class LiveThread:
         assert done, f"no {kind.__name__}: {self.events}"
         return self.told(kind)[0]
 
+    def wait_until(self, holds: Callable[[], bool]) -> None:
+        """Wait until something holds that an event brings about."""
+        with self._changed:
+            done = self._changed.wait_for(holds, PATIENCE)
+        assert done, f"it never came to that: {self.events}"
+
+    def wait_for_dialogs(self, count: int = 1) -> tuple[Dialog, ...]:
+        """Wait until so many dialogs are open; all that are."""
+        self.wait_until(lambda: len(self.runtime.dialogs()) >= count)
+        return self.runtime.dialogs()
+
+    def answer(self, value: str, reason: str = "") -> None:
+        """Answer the oldest dialog, once there is one."""
+        dialog = self.wait_for_dialogs()[0]
+        assert self.runtime.answer(dialog.id, DialogAnswer(value=value, reason=reason))
+
+    @property
+    def activities(self) -> list[str]:
+        """The kinds of activity that were told, in order."""
+        return [event.activity.kind for event in self.told(ActivityChanged)]
+
     def told(self, kind: type[_Event]) -> list[_Event]:
         """The events of a kind, so far."""
         return [event for event in self.events if isinstance(event, kind)]
@@ -96,8 +120,12 @@ class LiveThread:
         """The stored messages."""
         return [line["message"] for line in self.lines() if line["type"] == "message"]
 
+    def results(self) -> list[dict[str, Any]]:
+        """The stored tool results, in order."""
+        return [message for message in self.messages() if message["role"] == "toolResult"]
+
     @property
-    def answer(self) -> dict[str, Any]:
+    def last_answer(self) -> dict[str, Any]:
         """The last stored message, which is an assistant's."""
         message = self.messages()[-1]
         assert message["role"] == "assistant"
@@ -114,10 +142,8 @@ class LiveThread:
 
     @property
     def cold_answer(self) -> TranscriptMessage:
-        """The last entry, read cold."""
-        entry = self.read_cold()[-1]
-        assert isinstance(entry, TranscriptMessage)
-        return entry
+        """The last message, read cold."""
+        return next(e for e in reversed(self.read_cold()) if isinstance(e, TranscriptMessage))
 
 
 def new_thread(

@@ -312,7 +312,7 @@ def test_a_thinking_level_of_the_thread_goes_out(
     )
     thread.run("Think")
     assert server.requests()[-1].body["reasoning"]["effort"] == "high"
-    assert thread.answer["thinkingLevel"] == "high"
+    assert thread.last_answer["thinkingLevel"] == "high"
     assert thread.kinds().count("thinking_level_change") == 1
 
 

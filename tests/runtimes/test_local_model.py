@@ -17,7 +17,7 @@ import pytest
 
 from enso.host.contract import PartDelta, PartStarted, RunSettled
 from enso.host.runtimes.builtin import BuiltinRuntimes
-from enso.transcript import Usage
+from enso.transcript import TranscriptMessage, Usage
 from tests.runtimes.live_thread import LiveThread, new_thread
 
 ROOT = Path(__file__).parent.parent.parent
@@ -65,10 +65,10 @@ def test_it_answers_twice_token_by_token(runtimes: BuiltinRuntimes, tmp_path: Pa
     )
     first_process = runtimes.local_model.pid
     assert len(thread.told(PartDelta)) > 2
-    assert thread.answer["provider"] == "local"
-    assert thread.answer["model"] == "smollm2-135m"
-    assert thread.answer["content"][0]["text"].strip()
-    assert thread.answer["stopReason"] in ("stop", "length")
+    assert thread.last_answer["provider"] == "local"
+    assert thread.last_answer["model"] == "smollm2-135m"
+    assert thread.last_answer["content"][0]["text"].strip()
+    assert thread.last_answer["stopReason"] in ("stop", "length")
     usage = thread.cold_answer.usage
     assert isinstance(usage, Usage)
     assert usage.input > 20
@@ -105,22 +105,23 @@ def test_a_prompt_that_is_too_long_is_a_refusal_of_context_length(
 
 
 def test_it_is_started_again_after_a_crash(runtimes: BuiltinRuntimes, tmp_path: Path) -> None:
-    """A crash in the middle of an answer is a refused attempt; the next prompt is answered."""
+    """A crash in the middle of an answer is a refused attempt, which is made again by itself."""
     thread = new_thread(runtimes, tmp_path)
     thread.start("Write a long story about the sea.")
     thread.wait_for(PartStarted)
     crashed = runtimes.local_model.pid
     assert crashed is not None
     os.kill(crashed, signal.SIGKILL)
-    refusal = thread.wait_settled().refusal
+    thread.wait_until(lambda: len(thread.told(PartStarted)) == 2)
+    assert runtimes.local_model.pid != crashed
+    thread.runtime.abort()
+    assert thread.wait_settled() == RunSettled("aborted")
+    answers = [m for m in thread.read_cold() if isinstance(m, TranscriptMessage)][1:]
+    refusal = answers[0].refusal
     assert refusal is not None
     assert refusal.refusal_class in ("stream cut", "connection")
-    again = new_thread(runtimes, tmp_path, "again")
-    again.start("Say hello.")
-    again.wait_for(PartStarted)
-    assert runtimes.local_model.pid != crashed
-    again.runtime.abort()
-    again.wait_settled()
+    assert "retry-wait" in thread.activities
+    assert thread.kinds().count("context_edit") == 1
 
 
 def test_nobody_else_is_answered(runtimes: BuiltinRuntimes) -> None:

@@ -11,7 +11,7 @@ from enso.host.contract import MessageDropped, MessageStarted, RunSettled
 from enso.host.runtimes.builtin.timeouts import Timeouts
 from enso.transcript import Refusal, RefusalClass
 from tests.model_server import Gate, ModelServer, Reply, refused
-from tests.runtimes.agent_files import write_provider
+from tests.runtimes.agent_files import write_json, write_provider
 from tests.runtimes.conftest import MakeRuntimes
 from tests.runtimes.live_thread import LiveThread, new_thread
 from tests.runtimes.test_turns import MODELS, every_protocol
@@ -34,12 +34,19 @@ EXPECTED: dict[str, tuple[RefusalClass, int, int, int]] = {
 """Class, and status over the OpenAI protocols, Anthropic's, Google's."""
 
 
+@pytest.fixture(autouse=True)
+def one_attempt(agent_dir: Path) -> None:
+    """Nothing is tried again and nothing is summed up: each attempt is looked at by itself."""
+    settings = {"retry": {"enabled": False}, "compaction": {"enabled": False}}
+    write_json(agent_dir / "settings.json", settings)
+
+
 def settled_refusal(thread: LiveThread, settled: RunSettled) -> Refusal:
     """The refusal of a run, after checking that it is the same live, stored and read cold."""
     assert settled.outcome == "refused"
     assert settled.refusal is not None
-    assert thread.answer["stopReason"] == "error"
-    assert thread.answer["errorMessage"]
+    assert thread.last_answer["stopReason"] == "error"
+    assert thread.last_answer["errorMessage"]
     assert thread.cold_answer.refusal == settled.refusal
     assert tuple(thread.stored_live()) == thread.read_cold()
     assert not thread.told(MessageDropped)
@@ -64,7 +71,7 @@ def test_a_refused_attempt_is_stored_with_its_class_and_status(
     assert refusal.refusal_class == refusal_class
     assert refusal.status == statuses[column]
     assert refusal.model == MODELS[api].split("/")[1]
-    assert thread.answer["content"] == []
+    assert thread.last_answer["content"] == []
     assert len(server.requests()) == 1, "no SDK may retry by itself"
 
 
@@ -96,7 +103,7 @@ def test_an_error_is_stored_in_the_words_of_pi(
     thread = new_thread(make_runtimes(MODELS[api]), tmp_path)
     server.script([refused(kind, api)])
     thread.run("Hello")
-    assert thread.answer["errorMessage"] == WORDS_OF_PI[kind, api]
+    assert thread.last_answer["errorMessage"] == WORDS_OF_PI[kind, api]
 
 
 @every_protocol
@@ -109,7 +116,7 @@ def test_a_cut_stream_keeps_what_had_streamed(
     refusal = settled_refusal(thread, thread.run("Hello"))
     assert refusal.refusal_class == "stream cut"
     assert refusal.status is None
-    assert [block["text"] for block in thread.answer["content"]] == ["I will begin"]
+    assert [block["text"] for block in thread.last_answer["content"]] == ["I will begin"]
     assert thread.told(MessageStarted)[0].message_id == thread.lines()[-1]["id"]
 
 
@@ -141,8 +148,8 @@ def test_a_filtered_answer_is_refused_by_the_content_filter(
     server.script([Reply(text=("I can't ",), finish=finish)])
     refusal = settled_refusal(thread, thread.run("Hello"))
     assert refusal.refusal_class == "content filter"
-    assert thread.answer["rawStopReason"].endswith(finish)
-    assert thread.answer["usage"]["output"] == 10
+    assert thread.last_answer["rawStopReason"].endswith(finish)
+    assert thread.last_answer["usage"]["output"] == 10
 
 
 IN_STREAM: dict[str, tuple[object, RefusalClass, int | None, str]] = {
@@ -190,7 +197,7 @@ def test_an_error_inside_a_stream_is_read_like_any_other(
     refusal = settled_refusal(thread, thread.run("Hello"))
     assert (refusal.refusal_class, refusal.status) == (refusal_class, status)
     assert refusal.reason == reason
-    assert thread.answer["content"][0]["text"] == "I will "
+    assert thread.last_answer["content"][0]["text"] == "I will "
 
 
 @every_protocol
@@ -243,7 +250,7 @@ def test_silence_in_the_middle_keeps_what_had_streamed(
     refusal = settled_refusal(thread, thread.run("Hello"))
     gate.open()
     assert refusal.refusal_class == "timeout"
-    assert thread.answer["content"][0]["text"] == "One two"
+    assert thread.last_answer["content"][0]["text"] == "One two"
 
 
 def test_a_host_that_does_not_take_the_connection_is_a_timeout(

@@ -48,9 +48,9 @@ def test_an_abort_keeps_what_had_streamed(
     assert thread.wait_settled() == RunSettled("aborted")
     assert time.monotonic() - stopped < 5
     gate.open()
-    assert thread.answer["stopReason"] == "aborted"
-    assert thread.answer["errorMessage"] == "Request was aborted"
-    assert [block["text"] for block in thread.answer["content"]] == ["Slow words"]
+    assert thread.last_answer["stopReason"] == "aborted"
+    assert thread.last_answer["errorMessage"] == "Request was aborted"
+    assert [block["text"] for block in thread.last_answer["content"]] == ["Slow words"]
     assert thread.lines()[-1]["id"] == thread.told(MessageStarted)[0].message_id
     assert thread.cold_answer.stop_reason == "aborted"
     assert thread.cold_answer.refusal is None
@@ -70,8 +70,8 @@ def test_an_abort_before_the_first_token_is_stored(
     thread.runtime.abort()
     assert thread.wait_settled() == RunSettled("aborted")
     gate.open()
-    assert thread.answer["content"] == []
-    assert thread.answer["errorMessage"] == "Request aborted"
+    assert thread.last_answer["content"] == []
+    assert thread.last_answer["errorMessage"] == "Request aborted"
     assert thread.kinds()[-2:] == ["message:user", "message:assistant"]
     assert not thread.told(MessageStarted)
 
@@ -83,7 +83,7 @@ def test_an_abort_right_after_the_prompt_asks_nobody(
     thread.start("Never mind")
     thread.runtime.abort()
     assert thread.wait_settled() == RunSettled("aborted")
-    assert thread.answer["stopReason"] == "aborted"
+    assert thread.last_answer["stopReason"] == "aborted"
 
 
 def test_stopping_twice_is_stopping_once(thread: LiveThread, server: ModelServer) -> None:
@@ -120,7 +120,7 @@ def test_two_threads_run_at_the_same_time(
     slow.runtime.abort()
     assert slow.wait_settled() == RunSettled("aborted")
     gate.open()
-    assert quick.answer["content"][0]["text"] == "Quick"
+    assert quick.last_answer["content"][0]["text"] == "Quick"
 
 
 # -- the server ends ------------------------------------------------------------------------------
@@ -136,7 +136,7 @@ def test_closing_ends_the_run_first_and_tells_nothing_afterwards(
     thread.wait_for(PartDelta)
     thread.runtime.close()
     assert thread.told(RunSettled) == [RunSettled("aborted")]
-    assert thread.answer["stopReason"] == "aborted"
+    assert thread.last_answer["stopReason"] == "aborted"
     told = len(thread.events)
     gate.open()
     with pytest.raises(PromptRefused):

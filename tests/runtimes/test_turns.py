@@ -11,14 +11,14 @@ from enso.host.contract import (
     EntryStored,
     MessageStarted,
     PartDelta,
-    PartReplaced,
     PartStarted,
     PromptImage,
     PromptRefused,
     RunNotice,
     RunSettled,
 )
-from enso.transcript import TextPart, ThinkingPart, ToolCallPart, Usage
+from enso.host.runtimes.builtin.tools import TOOLS
+from enso.transcript import TextPart, ThinkingPart, Usage
 from tests.model_server import SIGNATURE, Gate, ModelServer, Reply
 from tests.runtimes.agent_files import change_model, write_provider
 from tests.runtimes.conftest import MakeRuntimes
@@ -61,7 +61,7 @@ def test_a_first_turn_is_stored_as_pi_stores_it(
     system, prompt, answer = thread.messages()
     assert system["content"] == ""
     assert system["sections"]["cwd"] == f"<cwd>\n{tmp_path}\n</cwd>"
-    assert system["toolsAdded"] == []
+    assert [tool["name"] for tool in system["toolsAdded"]] == list(TOOLS)
     assert prompt["content"] == [{"type": "text", "text": "Which one?"}]
     assert answer["api"] == api
     assert (answer["provider"], answer["model"]) == (provider, model)
@@ -82,7 +82,7 @@ def test_usage_is_counted_without_cached_tokens_and_priced(
     thread = new_thread(make_runtimes(MODELS[api]), tmp_path)
     server.script([THOUGHTFUL])
     thread.run("Which one?")
-    usage = thread.answer["usage"]
+    usage = thread.last_answer["usage"]
     assert (usage["input"], usage["cacheRead"], usage["cacheWrite"]) == (700, 300, 0)
     assert (usage["output"], usage["totalTokens"]) == (200, 1200)
     assert usage["cost"]["input"] == pytest.approx(700 * 0.6e-6)
@@ -105,7 +105,8 @@ def test_what_streams_is_told_in_order_and_ends_in_the_stored_entry(
     thread.run("Which one?")
     started = thread.told(MessageStarted)
     assert len(started) == 1
-    assert thread.names[:7] == [*["EntryStored"] * 4, *["ActivityChanged"] * 2, "MessageStarted"]
+    asking, stored = ["ActivityChanged"], ["EntryStored"] * 4
+    assert thread.names[:7] == [*asking, *stored, "ActivityChanged", "MessageStarted"]
     assert thread.names[-2:] == ["EntryStored", "RunSettled"]
     texts: dict[int, str] = {}
     for event in thread.events:
@@ -134,7 +135,7 @@ def test_a_thought_is_stored_with_its_signature(
     thread = new_thread(make_runtimes(MODELS[api]), tmp_path)
     server.script([THOUGHTFUL])
     thread.run("Which one?")
-    assert thread.answer["content"][0]["thinkingSignature"] == signature
+    assert thread.last_answer["content"][0]["thinkingSignature"] == signature
 
 
 def test_a_reasoning_item_of_the_responses_protocol_is_stored_whole(
@@ -144,7 +145,7 @@ def test_a_reasoning_item_of_the_responses_protocol_is_stored_whole(
     thread = new_thread(make_runtimes(MODELS["openai-responses"]), tmp_path)
     server.script([THOUGHTFUL])
     thread.run("Which one?")
-    thinking, text = thread.answer["content"]
+    thinking, text = thread.last_answer["content"]
     item = json.loads(thinking["thinkingSignature"])
     assert item["type"] == "reasoning"
     assert item["encrypted_content"] == SIGNATURE
@@ -159,7 +160,7 @@ def test_a_signed_text_of_google_keeps_its_signature(
     thread = new_thread(make_runtimes(MODELS["google-generative-ai"]), tmp_path)
     server.script([THOUGHTFUL])
     thread.run("Which one?")
-    assert thread.answer["content"][1]["textSignature"] == SIGNATURE
+    assert thread.last_answer["content"][1]["textSignature"] == SIGNATURE
 
 
 def test_tokens_written_to_a_cache_are_counted_and_priced(
@@ -169,7 +170,7 @@ def test_tokens_written_to_a_cache_are_counted_and_priced(
     thread = new_thread(make_runtimes(MODELS["anthropic-messages"]), tmp_path)
     server.script([Reply(text=("Yes.",), usage={"input": 900, "written": 400, "output": 5})])
     thread.run("Is it?")
-    usage = thread.answer["usage"]
+    usage = thread.last_answer["usage"]
     assert (usage["input"], usage["cacheWrite"]) == (500, 400)
     assert usage["cost"]["cacheWrite"] == pytest.approx(400 * 0.75e-6)
 
@@ -181,8 +182,8 @@ def test_a_model_without_a_price_costs_nothing_that_is_known(
     change_model(agent_dir, "labserver", {"cost": None})
     thread = new_thread(make_runtimes("labserver/lab-coder"), tmp_path)
     thread.run("Hello")
-    assert thread.answer["usage"]["cost"]["priceUnknown"] is True
-    assert thread.answer["usage"]["cost"]["total"] == 0
+    assert thread.last_answer["usage"]["cost"]["priceUnknown"] is True
+    assert thread.last_answer["usage"]["cost"]["total"] == 0
     usage = thread.cold_answer.usage
     assert usage is not None
     assert not usage.cost_known
@@ -194,7 +195,7 @@ def test_an_answer_whose_usage_is_not_told_has_no_known_cost(
     """Some endpoints tell no usage: nothing is counted, and the cost is said to be unknown."""
     server.script([Reply(text=("Yes.",), usage=None)])
     thread.run("Is it?")
-    assert thread.answer["usage"]["totalTokens"] == 0
+    assert thread.last_answer["usage"]["totalTokens"] == 0
     usage = thread.cold_answer.usage
     assert usage is not None
     assert not usage.cost_known
@@ -208,7 +209,7 @@ def test_a_price_that_models_json_leaves_out_is_looked_up(
     thread = new_thread(make_runtimes("openai/gpt-4o"), tmp_path)
     server.script([Reply(text=("Yes.",), usage={"input": 1_000_000, "output": 0})])
     thread.run("Is it?")
-    cost = thread.answer["usage"]["cost"]
+    cost = thread.last_answer["usage"]["cost"]
     assert cost["total"] == pytest.approx(2.5)
     assert "priceUnknown" not in cost
 
@@ -229,7 +230,7 @@ def test_an_answer_cut_by_its_length_says_so(
     thread = new_thread(make_runtimes(MODELS[api]), tmp_path)
     server.script([Reply(text=("A long",), finish=finish)])
     assert thread.run("Tell me all") == RunSettled("complete")
-    assert thread.answer["stopReason"] == "length"
+    assert thread.last_answer["stopReason"] == "length"
     assert thread.cold_answer.stop_reason == "length"
 
 
@@ -237,29 +238,9 @@ def test_an_empty_answer_is_an_answer(thread: LiveThread, server: ModelServer) -
     """A model may say nothing: one request is made, and nothing is made up."""
     server.script([Reply(usage={"input": 10, "output": 1})])
     assert thread.run("Say nothing at all.") == RunSettled("complete")
-    assert thread.answer["content"] == []
-    assert thread.answer["stopReason"] == "stop"
+    assert thread.last_answer["content"] == []
+    assert thread.last_answer["stopReason"] == "stop"
     assert len(server.requests()) == 1
-
-
-@every_protocol
-def test_a_tool_call_is_stored_though_nothing_runs_it_yet(
-    api: str, server: ModelServer, make_runtimes: MakeRuntimes, tmp_path: Path
-) -> None:
-    """A model that asks for a tool ends its turn with the call, and its arguments are whole."""
-    if api == "openai-responses":
-        api = "openai-completions"  # the scripted endpoint has no function calls there
-    thread = new_thread(make_runtimes(MODELS[api]), tmp_path)
-    call = {"name": "read", "args": {"path": "a.py"}, "id": "call_7"}
-    server.script([Reply(text=("Let me look.",), tools=[call])])
-    thread.run("Look")
-    block = thread.answer["content"][1]
-    assert (block["type"], block["name"]) == ("toolCall", "read")
-    assert block["arguments"] == {"path": "a.py"}
-    assert thread.answer["stopReason"] == "toolUse"
-    replaced = thread.told(PartReplaced)[-1].part
-    assert isinstance(replaced, ToolCallPart)
-    assert replaced.arguments == {"path": "a.py"}
 
 
 def test_a_second_prompt_while_busy_is_refused_in_words(

@@ -7,11 +7,11 @@ files nor knows of runs. Imported only when a prompt runs, the library with it.
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from pydantic_ai import Agent
+from pydantic_ai import Agent, DeferredToolRequests, ExternalToolset
 from pydantic_ai.messages import (
     ModelMessage,
     ModelResponse,
@@ -27,6 +27,7 @@ from pydantic_ai.messages import (
 )
 from pydantic_ai.models import Model as LibraryModel
 from pydantic_ai.settings import ModelSettings
+from pydantic_ai.tools import ToolDefinition
 
 from enso.host.contract import (
     PartDelta,
@@ -42,8 +43,9 @@ from enso.host.runtimes.builtin.answer_fields import (
     tokens_of,
 )
 from enso.host.runtimes.builtin.model import Model
-from enso.host.runtimes.builtin.provider_errors import error_text
+from enso.host.runtimes.builtin.provider_errors import error_text, retry_after
 from enso.host.runtimes.builtin.spend import stored_usage
+from enso.host.stored_values import object_of, text_of
 from enso.transcript import Part
 from enso.transcript import TextPart as Text
 from enso.transcript import ThinkingPart as Thinking
@@ -52,11 +54,12 @@ from enso.transcript import ToolCallPart as ToolCall
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Request:
-    """Everything that one request is made of."""
+    """Everything that one request is made of; ``tools`` as a system message declares them."""
 
     model: LibraryModel
     settings: ModelSettings
     messages: Sequence[ModelMessage]
+    tools: Sequence[Mapping[str, Any]] = ()
 
 
 class Answer:
@@ -86,10 +89,9 @@ class Answer:
     async def stream(self, request: Request) -> Ending:
         """Make the request and tell what streams. Raises what the library raises.
 
-        This is where an agent's loop takes its next step: a response that asks for tools goes on
-        with their results, once a toolset is given.
+        Calls are not run here: whoever asked decides what becomes of them.
         """
-        agent = Agent(request.model, model_settings=request.settings)
+        agent = _agent(request)
         async with agent.iter(None, message_history=list(request.messages)) as run:
             async for node in run:
                 if Agent.is_model_request_node(node):
@@ -104,7 +106,7 @@ class Answer:
     def failed(self, error: BaseException) -> Ending:
         """The ending for an exception of ``stream``."""
         text = error_text(error, self._model.api, streaming=self._message_id is not None)
-        return Ending(stop_reason="error", error=text)
+        return Ending(stop_reason="error", error=text, retry_after=retry_after(error))
 
     def aborted(self) -> Ending:
         """The ending of an answer that a person stopped, in pi's words."""
@@ -176,6 +178,27 @@ class Answer:
     @property
     def _id(self) -> str:
         return self._message_id or ""
+
+
+def _agent(request: Request) -> Any:
+    """The library's agent for one request. Tools are declared to the provider, and no more."""
+    if not request.tools:
+        return Agent(request.model, model_settings=request.settings)
+    declared = [
+        ToolDefinition(
+            name=text_of(tool.get("name")),
+            description=text_of(tool.get("description")),
+            parameters_json_schema=dict(object_of(tool.get("parameters"))),
+            strict=False,
+        )
+        for tool in request.tools
+    ]
+    return Agent(
+        request.model,
+        model_settings=request.settings,
+        toolsets=[ExternalToolset(declared)],
+        output_type=[str, DeferredToolRequests],
+    )
 
 
 def _part(part: ModelResponsePart) -> Part | None:

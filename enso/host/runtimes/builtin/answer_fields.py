@@ -29,11 +29,15 @@ _CHAT_THINKING_FIELDS: Final = frozenset({"reasoning", "reasoning_content", "rea
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Ending:
-    """How an answer ended: pi's stop reason, the provider's own word, and what went wrong."""
+    """How an answer ended: pi's stop reason, the provider's own word, and what went wrong.
+
+    ``retry_after`` is how many milliseconds a provider that refused asked to wait.
+    """
 
     stop_reason: str
     raw: str | None = None
     error: str | None = None
+    retry_after: int | None = None
 
 
 # -- content --------------------------------------------------------------------------------------

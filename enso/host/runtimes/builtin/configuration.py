@@ -12,7 +12,7 @@ import threading
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, Final, TypeVar
+from typing import Any, Final, Literal, TypeVar
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 from pydantic.alias_generators import to_camel
@@ -62,8 +62,8 @@ class StoredModel(_Stored):
     thinking_level_map: dict[str, str | None] = Field(default_factory=dict[str, "str | None"])
     input: tuple[str, ...] | None = None
     cost: StoredCost | None = None
-    context_window: float | None = Field(None, gt=0)
-    max_tokens: float | None = Field(None, gt=0)
+    context_window: float | None = Field(default=None, gt=0)
+    max_tokens: float | None = Field(default=None, gt=0)
     sampling_params: dict[str, Any] = Field(default_factory=dict[str, Any])
     sampling_params_by_thinking_level: dict[str, dict[str, Any]] = Field(
         default_factory=dict[str, "dict[str, Any]"]
@@ -98,12 +98,52 @@ class StoredCredential(_Stored):
     env: dict[str, str] = Field(default_factory=dict[str, str])
 
 
+class StoredProviderRetry(_Stored):
+    """How long a provider may ask to wait, in milliseconds; 0: any time."""
+
+    max_retry_delay_ms: int = Field(default=60_000, ge=0)
+
+
+class StoredRetry(_Stored):
+    """How refused attempts are tried again; times are milliseconds."""
+
+    enabled: bool = True
+    max_retries: int = Field(default=3, ge=0)
+    base_delay_ms: int = Field(default=2000, ge=0)
+    max_agent_delay_ms: int = Field(default=60_000, ge=0)
+    provider: StoredProviderRetry = Field(default_factory=StoredProviderRetry)
+
+
+class StoredCompactionTokens(_Stored):
+    """How much room is kept free, and how much of a conversation stays as it is; tokens."""
+
+    reserve_tokens: int | None = Field(default=None, ge=0)
+    keep_recent_tokens: int | None = Field(default=None, ge=0)
+
+
+class StoredCompaction(StoredCompactionTokens):
+    """When a conversation is summed up; ``model_overrides`` by ``provider/model``."""
+
+    enabled: bool = True
+    model_overrides: dict[str, StoredCompactionTokens] = Field(
+        default_factory=dict[str, StoredCompactionTokens]
+    )
+
+
 class StoredSettings(_Stored):
-    """The settings that choose a new thread's model."""
+    """The settings that choose a new thread's model, and how runs behave.
+
+    ``spend_limit`` is Enso's own: US dollars a thread.
+    """
 
     default_provider: str | None = None
     default_model: str | None = None
     default_thinking_level: str | None = None
+    retry: StoredRetry = Field(default_factory=StoredRetry)
+    compaction: StoredCompaction = Field(default_factory=StoredCompaction)
+    steering_mode: Literal["one-at-a-time", "all"] = "one-at-a-time"
+    follow_up_mode: Literal["one-at-a-time", "all"] = "one-at-a-time"
+    spend_limit: float | None = Field(default=None, gt=0)
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -39,8 +39,8 @@ class Asked:
     """What one request asks for: the thinking level; ``letters`` is the conversation's length."""
 
     level: str
-    letters: int
     thread_id: str
+    letters: int = 0
 
 
 class Connections:

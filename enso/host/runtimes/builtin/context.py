@@ -14,7 +14,13 @@ from typing import Any, Final, cast
 
 from enso.host.decode import text_of
 from enso.host.runtimes.builtin.model import Model
-from enso.host.runtimes.builtin.session_context import Stored, blocks_of, role_of, session_context
+from enso.host.runtimes.builtin.session_context import (
+    Stored,
+    blocks_of,
+    role_of,
+    session_context,
+    system_state,
+)
 
 _SUMMARY_BEFORE: Final = (
     "The conversation history before this point was compacted into the following summary:\n\n"
@@ -37,14 +43,16 @@ def context_messages(branch: Sequence[Stored], model: Model) -> list[Stored]:
     Roles are ``system``, ``user``, ``assistant`` and ``toolResult``; ``content`` of the last three
     is a list of blocks.
     """
-    told = [message for stored in session_context(branch) for message in _told(stored)]
-    system = _system_text(message for message in told if role_of(message) == "system")
+    context = session_context(branch)
+    told = [message for stored in context for message in told_messages(stored)]
+    state = system_state(context)
+    system = "\n\n".join(t for t in (*state.texts, *state.sections.values()) if t) if state else ""
     head: list[Stored] = [{"role": "system", "content": system}] if system else []
     spoken = [message for message in told if role_of(message) in _REPLAYED]
     return head + _with_results(_adapted(spoken, model))
 
 
-def _told(message: Stored) -> list[Stored]:
+def told_messages(message: Stored) -> list[Stored]:
     """One message of the format as the model is told it; none when it is not for the model."""
     role = role_of(message)
     if role == "system":
@@ -83,18 +91,6 @@ def _shell_text(message: Stored) -> str:
     if message.get("truncated") and message.get("fullOutputPath"):
         text += f"\n\n[Output truncated. Full output: {text_of(message['fullOutputPath'])}]"
     return text
-
-
-def _system_text(messages: Iterable[Stored]) -> str:
-    """All system messages as one: texts are joined, a later section replaces one of its name."""
-    texts: list[str] = []
-    sections: dict[str, str] = {}
-    for message in messages:
-        texts += [text_of(block.get("text")) for block in blocks_of(message.get("content"))]
-        stored = message.get("sections")
-        for name, text in cast("Stored", stored if isinstance(stored, dict) else {}).items():
-            sections.pop(name, None) if text is None else sections.update({name: text_of(text)})
-    return "\n\n".join(part for part in (*texts, *sections.values()) if part)
 
 
 def _adapted(messages: Iterable[Stored], model: Model) -> list[Stored]:

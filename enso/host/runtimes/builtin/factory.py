@@ -13,7 +13,6 @@ from concurrent.futures import Future
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from enso.host.commands import ENSO_COMMANDS
 from enso.host.contract import (
     Command,
     HostReadiness,
@@ -26,7 +25,9 @@ from enso.host.runtimes.builtin.local_model import LocalModel, LocalModelFailed
 from enso.host.runtimes.builtin.model import Model
 from enso.host.runtimes.builtin.model_choice import choose_model, model_choices, usable_model
 from enso.host.runtimes.builtin.model_description import ModelName, provider_name
+from enso.host.runtimes.builtin.run_settings import RunSettings, run_settings
 from enso.host.runtimes.builtin.runtime import BuiltinRuntime
+from enso.host.runtimes.builtin.slash import slash_commands
 from enso.host.runtimes.builtin.thinking import DEFAULT_LEVEL, nearest_level
 from enso.host.runtimes.builtin.thread_settings import (
     thread_level,
@@ -34,26 +35,36 @@ from enso.host.runtimes.builtin.thread_settings import (
     transcript_model,
 )
 from enso.host.runtimes.builtin.timeouts import Timeouts
+from enso.host.runtimes.builtin.tools import end_running_commands
 from enso.host.runtimes.builtin.worker import Worker, WorkerClosed
 from enso.host.session_file import SessionFile
 from enso.transcript import TranscriptEntry
 
 if TYPE_CHECKING:
-    from enso.host.runtimes.builtin.answer import Answer
-    from enso.host.runtimes.builtin.answer_fields import Ending
+    from pydantic_ai.models import Model as LibraryModel
+
+    from enso.host.runtimes.builtin.answer import Request
     from enso.host.runtimes.builtin.connection import Connections
 
 
 class BuiltinRuntimes:
     """The factory of the built-in runtime; implements ``RuntimeFactory``. Thread-safe.
 
-    ``default_model`` is the operator's ``provider/model`` for new threads.
+    ``default_model`` is the operator's ``provider/model`` for new threads, ``spend_limit`` the
+    operator's US dollars a thread.
     """
 
     def __init__(
-        self, agent_dir: Path, default_model: str | None, *, timeouts: Timeouts | None = None
+        self,
+        agent_dir: Path,
+        default_model: str | None,
+        *,
+        timeouts: Timeouts | None = None,
+        spend_limit: float | None = None,
     ) -> None:
+        self._agent_dir = agent_dir
         self._files = ConfigurationFiles(agent_dir)
+        self._spend_limit = spend_limit
         self._default_model = default_model
         self._timeouts = timeouts or Timeouts()
         self._worker = Worker("enso-builtin")
@@ -88,12 +99,12 @@ class BuiltinRuntimes:
 
     def commands(self, directory: Path) -> tuple[Command, ...]:
         """The slash commands of a thread of this directory."""
-        del directory
-        return ENSO_COMMANDS
+        return slash_commands(directory, self._agent_dir)
 
     def close(self) -> None:
-        """End the event loop, every connection and the bundled model's process."""
+        """End the event loop, every connection, every command and the bundled model's process."""
         self._worker.close(self._close_connections)
+        end_running_commands()
         self._local.close()
 
     @property
@@ -102,6 +113,16 @@ class BuiltinRuntimes:
         return self._local
 
     # -- for the threads --------------------------------------------------------------------------
+
+    @property
+    def agent_dir(self) -> Path:
+        """Where a person keeps configuration, templates and skills."""
+        return self._agent_dir
+
+    @property
+    def settings(self) -> RunSettings:
+        """How runs behave, as the files say it now."""
+        return run_settings(self._files.current().settings, spend_limit=self._spend_limit)
 
     def choose(self, branch: Sequence[Mapping[str, Any]]) -> Model:
         """The model of the next prompt to this branch. Raises ``PromptRefused``."""
@@ -121,24 +142,27 @@ class BuiltinRuntimes:
         default = self._files.current().settings.default_thinking_level or DEFAULT_LEVEL
         return nearest_level(model, stored or default)
 
-    async def answer(
-        self, model: Model, answer: Answer, session: SessionFile, level: str
-    ) -> Ending:
-        """Ask ``model`` for the next message of the session's branch."""
-        from enso.host.runtimes.builtin.request import build_request, reachable  # noqa: PLC0415
+    async def request(
+        self, model: Model, branch: Sequence[Mapping[str, Any]], *, level: str, thread_id: str
+    ) -> Request:
+        """The request for the next message of a branch. Raises ``AnswerFailed``."""
+        from enso.host.runtimes.builtin.connection import Asked  # noqa: PLC0415
+        from enso.host.runtimes.builtin.request import branch_request  # noqa: PLC0415
 
-        configuration = self._files.current()
-        reached, access = await asyncio.to_thread(reachable, model, configuration, self._local)
-        request = await asyncio.to_thread(
-            build_request,
-            self._open_connections(),
-            reached,
-            access,
-            session.branch(),
-            level=level,
-            thread_id=session.thread_id,
-        )
-        return await answer.stream(request)
+        reached, library_model = await self._reach(model)
+        asked = Asked(level=level, thread_id=thread_id)
+        return await asyncio.to_thread(branch_request, library_model, reached, branch, asked=asked)
+
+    async def plain_request(
+        self, model: Model, *, system: str, prompt: str, level: str, thread_id: str
+    ) -> Request:
+        """A request that stands alone, without tools. Raises ``AnswerFailed``."""
+        from enso.host.runtimes.builtin.connection import Asked  # noqa: PLC0415
+        from enso.host.runtimes.builtin.request import plain_request  # noqa: PLC0415
+
+        reached, library_model = await self._reach(model)
+        asked = Asked(level=level, thread_id=thread_id)
+        return plain_request(library_model, reached, system=system, prompt=prompt, asked=asked)
 
     def warm(self, model: Model) -> None:
         """Start the bundled model's process, if it is the one; a failure shows when it is asked."""
@@ -163,6 +187,15 @@ class BuiltinRuntimes:
         return self._worker.is_current
 
     # -- within -----------------------------------------------------------------------------------
+
+    async def _reach(self, model: Model) -> tuple[Model, LibraryModel]:
+        """The model with its endpoint, and the library's for one request to it."""
+        from enso.host.runtimes.builtin.request import reachable  # noqa: PLC0415
+
+        configuration = self._files.current()
+        reached, access = await asyncio.to_thread(reachable, model, configuration, self._local)
+        connections = self._open_connections()
+        return reached, await asyncio.to_thread(connections.model, reached, access)
 
     def _choose(self, named: tuple[str, str] | None) -> Model:
         name = ModelName(*named) if named else None

@@ -11,7 +11,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
-from enso.host.contract import PromptImage, QueueChanged, QueuedPrompt
+from enso.host.contract import PromptImage, PromptRefused, QueueChanged, QueuedPrompt
 
 When = Literal["steer", "after"]
 
@@ -25,17 +25,41 @@ class Waiting:
 
 
 class PromptQueue:
-    """The queue of one thread; ``tell`` hears of every change. Thread-safe."""
+    """The queue of one thread; ``tell`` hears of every change. Thread-safe.
+
+    It takes messages from ``open`` to ``close``: nothing is put in that nobody would deliver.
+    """
 
     def __init__(self, tell: Callable[[QueueChanged], None]) -> None:
         self._tell = tell
         self._lock = threading.RLock()
         self._waiting: list[Waiting] = []
+        self._is_open = False
+
+    def open(self) -> None:
+        """A run is in flight that delivers."""
+        with self._lock:
+            self._is_open = True
+
+    def close(self) -> None:
+        """Take everything out, and take nothing more."""
+        with self._lock:
+            self._is_open = False
+            if self._waiting:
+                self._change([])
+
+    def close_if_empty(self) -> bool:
+        """Close, unless something waits: then the run has to go on."""
+        with self._lock:
+            self._is_open = bool(self._waiting)
+            return not self._is_open
 
     def add(self, message: str, images: Sequence[PromptImage], when: When) -> str:
-        """Put a message in; returns the item's id."""
+        """Put a message in; returns the item's id. Raises ``PromptRefused`` when none is taken."""
         item = QueuedPrompt(id=uuid.uuid4().hex[:12], message=message, when=when)
         with self._lock:
+            if not self._is_open:
+                raise PromptRefused("not-busy", "Nothing runs in this thread. Send it instead.")
             self._change([*self._waiting, Waiting(item, tuple(images))])
         return item.id
 
@@ -48,19 +72,13 @@ class PromptQueue:
             self._change([w for w in self._waiting if w is not taken])
             return taken.item
 
-    def next(self, when: When) -> Waiting | None:
-        """Take out the oldest item of a kind, to be delivered; ``None`` when there is none."""
+    def take(self, when: When, *, every: bool = False) -> list[Waiting]:
+        """Take out the oldest item of a kind, or every one, to be delivered."""
         with self._lock:
-            taken = next((w for w in self._waiting if w.item.when == when), None)
-            if taken is not None:
-                self._change([w for w in self._waiting if w is not taken])
+            taken = [w for w in self._waiting if w.item.when == when][: None if every else 1]
+            if taken:
+                self._change([w for w in self._waiting if w not in taken])
             return taken
-
-    def clear(self) -> None:
-        """Take everything out."""
-        with self._lock:
-            if self._waiting:
-                self._change([])
 
     @property
     def items(self) -> tuple[QueuedPrompt, ...]:

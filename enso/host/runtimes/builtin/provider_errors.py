@@ -19,6 +19,7 @@ from typing import Any, Final, cast
 import httpx2
 
 from enso.host.runtimes.builtin.known_providers import Api
+from enso.host.runtimes.builtin.retries import requested_delay
 
 _LONGEST_BODY: Final = 4000
 _OF_PROVIDERS: Final = frozenset({"anthropic", "google", "httpx2", "openai", "pydantic_ai"})
@@ -45,6 +46,15 @@ def error_text(error: BaseException, api: Api, *, streaming: bool) -> str:
         if isinstance(link, httpx2.TransportError):
             return _not_answered(link, chain, streaming=streaming)
     return str(error) or type(error).__name__
+
+
+def retry_after(error: BaseException) -> int | None:
+    """How many milliseconds the provider asked to wait; ``None`` when it did not say."""
+    for link in _chain(error):
+        response: Any = getattr(link, "response", None)
+        if isinstance(response, httpx2.Response):
+            return requested_delay(response.headers)
+    return None
 
 
 def _chain(error: BaseException) -> Iterator[BaseException]:

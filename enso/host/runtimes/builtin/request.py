@@ -10,15 +10,19 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any, Final
 
+from pydantic_ai.models import Model as LibraryModel
+
 from enso.host.runtimes.builtin.answer import Request
 from enso.host.runtimes.builtin.configuration import Configuration
-from enso.host.runtimes.builtin.connection import Asked, Connections, settings_for
+from enso.host.runtimes.builtin.connection import Asked, settings_for
 from enso.host.runtimes.builtin.context import context_messages
 from enso.host.runtimes.builtin.conversation import library_messages
 from enso.host.runtimes.builtin.local_model import LocalModel, LocalModelFailed
 from enso.host.runtimes.builtin.model import Model
 from enso.host.runtimes.builtin.provider_errors import AnswerFailed
 from enso.host.runtimes.builtin.provider_keys import Access, KeyMissing, resolve_access
+from enso.host.runtimes.builtin.session_context import Stored, session_context, system_state
+from enso.host.runtimes.builtin.tools import TOOLS
 
 _LETTERS_OF_AN_IMAGE: Final = 4000
 
@@ -43,23 +47,38 @@ def reachable(
         raise AnswerFailed(f"No API key for provider: {model.provider}: {error}") from error
 
 
-def build_request(
-    connections: Connections,
-    model: Model,
-    access: Access,
-    branch: Sequence[Mapping[str, Any]],
-    *,
-    level: str,
-    thread_id: str,
+def branch_request(
+    library_model: LibraryModel, model: Model, branch: Sequence[Stored], *, asked: Asked
 ) -> Request:
-    """The request for the next message of ``branch``."""
-    library_model = connections.model(model, access)
+    """The request for the next message of ``branch``, with the tools that it declares."""
     context = context_messages(branch, model)
-    asked = Asked(level=level, letters=_letters(context), thread_id=thread_id)
+    state = system_state(session_context(branch))
+    return _request(library_model, model, context, asked, state.tools if state else {})
+
+
+def plain_request(
+    library_model: LibraryModel, model: Model, *, system: str, prompt: str, asked: Asked
+) -> Request:
+    """A request that stands alone: one system message, one prompt, no tools."""
+    context: list[Stored] = [
+        {"role": "system", "content": system},
+        {"role": "user", "content": [{"type": "text", "text": prompt}]},
+    ]
+    return _request(library_model, model, context, asked, {})
+
+
+def _request(
+    library_model: LibraryModel,
+    model: Model,
+    context: Sequence[Stored],
+    asked: Asked,
+    tools: Mapping[str, Stored],
+) -> Request:
     return Request(
         model=library_model,
-        settings=settings_for(model, asked),
+        settings=settings_for(model, replace(asked, letters=_letters(context))),
         messages=library_messages(context, model, system=library_model.system),
+        tools=[] if model.local else [tool for name, tool in tools.items() if name in TOOLS],
     )
 
 

@@ -7,15 +7,33 @@ Roles are the stored ones. Lenient with whatever JSON is stored; knows nothing o
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
-from typing import Any, Final, cast
+from collections.abc import Iterable, Sequence
+from typing import Any, Final, NamedTuple, cast
 
-from enso.host.decode import text_of
+from enso.host.stored_values import Stored, object_of, text_of
 
-Stored = Mapping[str, Any]
-"""A stored JSON object."""
+__all__ = [
+    "Projected",
+    "Stored",
+    "SystemState",
+    "blocks_of",
+    "message_of",
+    "messages_of",
+    "objects_of",
+    "projection",
+    "role_of",
+    "session_context",
+    "system_state",
+]
 
 _EDITABLE: Final = frozenset({"user", "assistant", "toolResult", "custom"})
+
+
+class Projected(NamedTuple):
+    """An entry of the context, and the messages that it is there: none when it is edited out."""
+
+    entry: Stored
+    messages: list[Stored]
 
 
 def session_context(branch: Sequence[Stored]) -> list[Stored]:
@@ -23,6 +41,11 @@ def session_context(branch: Sequence[Stored]) -> list[Stored]:
 
     Those are ``custom``, ``branchSummary`` and ``compactionSummary``.
     """
+    return [message for projected in projection(branch) for message in projected.messages]
+
+
+def projection(branch: Sequence[Stored]) -> list[Projected]:
+    """The entries of a branch's context in order, the newest compaction first (pi's word)."""
     entries = _since_compaction(branch)
     edits = {
         text_of(entry.get("targetId")): entry
@@ -30,16 +53,47 @@ def session_context(branch: Sequence[Stored]) -> list[Stored]:
         if entry.get("type") == "context_edit"
     }
     return [
-        message
-        for index, entry in enumerate(entries)
+        Projected(entry, _edited(messages_of(entry), edits.get(text_of(entry.get("id")))))
         if entry.get("type") != "compaction" or index == 0
-        for message in _edited(_messages_of(entry), edits.get(text_of(entry.get("id"))))
+        else Projected(entry, [])
+        for index, entry in enumerate(entries)
     ]
 
 
-def has_system_message(branch: Iterable[Stored]) -> bool:
-    """Whether the branch holds a system message already."""
-    return any(message_of(entry).get("role") == "system" for entry in branch)
+class SystemState(NamedTuple):
+    """What a model is told before everything: texts, sections by name, tools by name."""
+
+    texts: list[str]
+    sections: dict[str, str]
+    tools: dict[str, Stored]
+
+
+def system_state(messages: Iterable[Stored]) -> SystemState | None:
+    """All system messages as one, ``None`` without any.
+
+    Texts are joined, a later section or tool replaces one of its name, null and ``toolsRemoved``
+    take one away.
+    """
+    found = [message for message in messages if role_of(message) == "system"]
+    state = SystemState([], {}, {})
+    for message in found:
+        state.texts.extend(text_of(b.get("text")) for b in blocks_of(message.get("content")))
+        for name, text in object_of(message.get("sections")).items():
+            if text is None:
+                state.sections.pop(name, None)
+            else:
+                state.sections[name] = text_of(text)
+        for tool in objects_of(message.get("toolsRemoved")):
+            state.tools.pop(text_of(tool.get("name")), None)
+        for tool in objects_of(message.get("toolsAdded")):
+            state.tools[text_of(tool.get("name"))] = tool
+    return state if found else None
+
+
+def objects_of(value: Any) -> list[Stored]:
+    """The objects of a stored list; none of anything else."""
+    items = cast("list[Any]", value) if isinstance(value, list) else []
+    return [cast("Stored", item) for item in items if isinstance(item, dict)]
 
 
 def message_of(entry: Stored) -> Stored:
@@ -57,10 +111,7 @@ def blocks_of(content: Any) -> list[Stored]:
     """A stored content as blocks: a string is one text block, anything else odd is nothing."""
     if isinstance(content, str):
         return [{"type": "text", "text": content}]
-    if not isinstance(content, list):
-        return []
-    blocks = cast("list[Any]", content)
-    return [cast("Stored", block) for block in blocks if isinstance(block, dict)]
+    return objects_of(content)
 
 
 def _since_compaction(branch: Sequence[Stored]) -> list[Stored]:
@@ -77,7 +128,8 @@ def _since_compaction(branch: Sequence[Stored]) -> list[Stored]:
     return [compaction, *spoken, *after]
 
 
-def _messages_of(entry: Stored) -> list[Stored]:
+def messages_of(entry: Stored) -> list[Stored]:
+    """The messages that an entry is in a context, before any edit."""
     kind = entry.get("type")
     if kind == "message":
         return [message] if (message := message_of(entry)) else []

@@ -11,9 +11,15 @@ import time
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from enso.host.contract import EntryStored, EventListener, PromptRefused, ThreadEvent
+from enso.host.contract import (
+    EntryStored,
+    EventListener,
+    MessageDropped,
+    PromptRefused,
+    ThreadEvent,
+)
 from enso.host.decode import decode_branch, decode_entry
-from enso.host.modes import MODES, changed_mode
+from enso.host.modes import MODES, changed_mode, stored_mode
 from enso.host.runtimes.builtin.session_context import message_of
 from enso.host.session_file import SessionFile
 from enso.transcript import TranscriptEntry
@@ -53,6 +59,17 @@ class ThreadLog:
             decoded = decode_entry(entry, providers=self._provider_name)
             self.tell(EntryStored(decoded))
             return decoded
+
+    def drop_message(self, message_id: str | None) -> None:
+        """Tell that the message that streams will not be stored, if one does."""
+        if message_id is not None:
+            self.tell(MessageDropped(message_id))
+
+    @property
+    def mode(self) -> str:
+        """The permission mode that the branch ends in."""
+        kept = [entry for entry in self.session.branch() if entry.get("type") == "custom"]
+        return stored_mode(decode_branch(kept, providers=self._provider_name)).mode
 
     # -- what a person sets -----------------------------------------------------------------------
 
