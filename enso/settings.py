@@ -52,6 +52,12 @@ class Settings(BaseSettings):
         validation_alias="ENSO_IDLE_SECONDS",
         description="How long an idle live thread is held before its runtime is let go.",
     )
+    spend_limit: float | None = Field(
+        None,
+        gt=0,
+        validation_alias="ENSO_SPEND_LIMIT",
+        description="US dollars that one thread may spend before it asks.",
+    )
     token: SecretStr | None = Field(
         None,
         validation_alias="ENSO_TOKEN",
