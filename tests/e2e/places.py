@@ -208,8 +208,16 @@ class Place:
         return SessionText(path)
 
     def use_models(self, server: ModelServer) -> None:
-        """Configure the scripted endpoint as the provider ``labserver``, and others beside it."""
+        """Configure the scripted endpoint as the provider ``labserver``, and others beside it.
+
+        A refused attempt is not made again: a test that looks at retries says so.
+        """
         configure(self.agent_dir, server.url)
+        self.set(retry={"enabled": False})
+
+    def set(self, **settings: Any) -> None:
+        """Write ``settings.json``."""
+        (self.agent_dir / "settings.json").write_text(json.dumps(settings))
 
     def everything(self) -> dict[str, tuple[bytes, int]]:
         """Every file of the agent directory: its bytes and the time it was changed."""
