@@ -16,6 +16,8 @@ _PASSING: Final = frozenset(
 )
 """What may be over in a moment. A quota, a key or a wrong request is not."""
 
+_LONGEST: Final = 1e9
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RetryPolicy:
@@ -55,11 +57,11 @@ def requested_delay(headers: Mapping[str, str]) -> int | None:
     """How many milliseconds a refusal's headers ask to wait; ``None`` when they do not say."""
     exact = _number(headers.get("retry-after-ms"))
     if exact is not None:
-        return exact
+        return math.ceil(exact)
     text = headers.get("retry-after")
     seconds = _number(text)
     if seconds is not None:
-        return seconds * 1000
+        return math.ceil(seconds * 1000)
     try:
         when = parsedate_to_datetime(text or "")
     except ValueError:
@@ -68,9 +70,9 @@ def requested_delay(headers: Mapping[str, str]) -> int | None:
     return max(0, math.ceil((moment - datetime.now(UTC)).total_seconds() * 1000))
 
 
-def _number(text: str | None) -> int | None:
+def _number(text: str | None) -> float | None:
     try:
         number = float(text or "")
     except ValueError:
         return None
-    return math.ceil(number) if math.isfinite(number) and number >= 0 else None
+    return number if 0 <= number <= _LONGEST else None
