@@ -8,15 +8,14 @@ from __future__ import annotations
 
 import logging
 import time
-from collections.abc import Callable, Generator, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Sequence
 from functools import partial
 from pathlib import Path
 from typing import TypeVar
 
 from enso import transcript, wire
 from enso.host import contract
-from enso.server.follow import Closed, Dialect, Follow, Outgoing
+from enso.server.follow import Closed
 from enso.server.live_state import Change, LiveState, LiveThread
 from enso.server.models import model_in_use
 from enso.server.pump import Pump
@@ -58,55 +57,12 @@ class ThreadRegistry:
         self._reaper = Reaper(self._let_go_of_idle)
         self.at = self._slots.at
         self.live_ids = self._slots.live_ids
+        self.is_busy = self._slots.is_busy
+        self.is_live = self._slots.is_live
+        self.needs_person = self._slots.needs_person
+        self.waiting_count = self._slots.waiting_count
+        self.follow = self._slots.follow
         self.every_follow = self._slots.every_follow
-
-    # -- looking --------------------------------------------------------------------------------
-
-    def is_busy(self, thread_id: str) -> bool:
-        """Whether a run of this thread is in flight; does not wait for the thread's lock."""
-        slot = self._slots.peek(thread_id)
-        return slot is not None and slot.busy
-
-    def is_live(self, thread_id: str) -> bool:
-        """Whether this thread's runtime is built; does not wait for the thread's lock."""
-        slot = self._slots.peek(thread_id)
-        return slot is not None and slot.live is not None
-
-    def needs_person(self, thread_id: str) -> bool:
-        """Whether a dialog of this thread is open; does not wait for the thread's lock."""
-        slot = self._slots.peek(thread_id)
-        live = slot.live if slot is not None else None
-        return live is not None and bool(live.state.dialogs)
-
-    def waiting_count(self) -> int:
-        """How many threads wait for a person; does not wait for their locks."""
-        return sum(self.needs_person(thread_id) for thread_id in self.live_ids())
-
-    @contextmanager
-    def follow(
-        self,
-        thread_id: str,
-        *,
-        dialect: Dialect,
-        snapshot: Callable[[Slot, Follow], Outgoing],
-        first: str = "",
-    ) -> Generator[Follow]:
-        """Follow a thread, cold or live or not stored at all; nothing is built for it."""
-        with self.at(thread_id) as slot:
-            follow = Follow(
-                lock=slot.lock,
-                snapshot=partial(snapshot, slot),
-                dialect=dialect,
-                first=first,
-            )
-            slot.follows.join(follow)
-            if self._closed:
-                follow.close(DRAINED)
-        try:
-            yield follow
-        finally:
-            with self.at(thread_id) as slot:
-                slot.follows.leave(follow)
 
     # -- runs -----------------------------------------------------------------------------------
 

@@ -8,10 +8,11 @@ from __future__ import annotations
 
 import threading
 from collections import OrderedDict
-from collections.abc import Generator
+from collections.abc import Callable, Generator
 from contextlib import contextmanager
+from functools import partial
 
-from enso.server.follow import Closed, Follow, Follows
+from enso.server.follow import Closed, Dialect, Follow, Follows, Outgoing
 from enso.server.live_state import LiveThread
 from enso.server.render import Streams
 
@@ -41,6 +42,7 @@ class Slots:
     def __init__(self) -> None:
         self._slots: dict[str, Slot] = {}
         self._lock = threading.Lock()
+        self._drained: Closed | None = None
 
     @contextmanager
     def at(self, thread_id: str) -> Generator[Slot]:
@@ -61,6 +63,52 @@ class Slots:
         """The slot without its lock, for facts that may be a moment old; ``None`` without one."""
         return self._slots.get(thread_id)
 
+    def is_busy(self, thread_id: str) -> bool:
+        """Whether a run of this thread is in flight; does not wait for the thread's lock."""
+        slot = self.peek(thread_id)
+        return slot is not None and slot.busy
+
+    def is_live(self, thread_id: str) -> bool:
+        """Whether this thread's runtime is built; does not wait for the thread's lock."""
+        slot = self.peek(thread_id)
+        return slot is not None and slot.live is not None
+
+    def needs_person(self, thread_id: str) -> bool:
+        """Whether a dialog of this thread is open; does not wait for the thread's lock."""
+        slot = self.peek(thread_id)
+        live = slot.live if slot is not None else None
+        return live is not None and bool(live.state.dialogs)
+
+    def waiting_count(self) -> int:
+        """How many threads wait for a person; does not wait for their locks."""
+        return sum(self.needs_person(thread_id) for thread_id in self.live_ids())
+
+    @contextmanager
+    def follow(
+        self,
+        thread_id: str,
+        *,
+        dialect: Dialect,
+        snapshot: Callable[[Slot, Follow], Outgoing],
+        first: str = "",
+    ) -> Generator[Follow]:
+        """Follow a thread, cold or live or not stored at all; nothing is built for it."""
+        with self.at(thread_id) as slot:
+            follow = Follow(
+                lock=slot.lock,
+                snapshot=partial(snapshot, slot),
+                dialect=dialect,
+                first=first,
+            )
+            slot.follows.join(follow)
+            if self._drained is not None:
+                follow.close(self._drained)
+        try:
+            yield follow
+        finally:
+            with self.at(thread_id) as slot:
+                slot.follows.leave(follow)
+
     def live_ids(self) -> list[str]:
         """The ids of threads that are live now."""
         with self._lock:
@@ -73,7 +121,8 @@ class Slots:
         return [follow for slot in slots for follow in slot.follows.all()]
 
     def close_follows(self, closed: Closed) -> None:
-        """End every follow of every thread."""
+        """End every follow of every thread, and whatever joins from now on."""
+        self._drained = closed
         with self._lock:
             slots = list(self._slots.values())
         for slot in slots:

@@ -80,7 +80,10 @@ def test_a_refused_prompt_id_can_be_sent_again(
 
 def test_two_eyes_see_the_same(host: FakeHost, client: FlaskClient, listening: Listening) -> None:
     """Two follows of one thread get the same frames in the same order."""
-    host.store("t1", user("Hi"), assistant("Hello."))
+    with listening.follow("another") as socket:
+        socket.until("snapshot")
+        host.store("t1", user("Hi"), assistant("Hello."))
+        socket.until("rail")  # from here on nothing that happened before is told any more
     host.script.add(Reply(deltas=("a", "b", "c"), thinking=("hm",)))
     with listening.follow("t1") as one, listening.follow("t1") as other:
         assert one.frame() == other.frame()
