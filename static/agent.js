@@ -12,7 +12,8 @@
   const open = () => all("[data-dialog]").filter((card) => !find(":scope > .outcome", card));
 
   function countWaiting() {
-    const needed = Number(find("[data-needed]")?.dataset.needed ?? 0);
+    const lists = find("#waiting-list"); // the page that lists them knows best
+    const needed = lists ? 0 : Number(find("[data-needed]")?.dataset.needed ?? 0);
     const count = Math.max(needed, open().length);
     const title = document.title.replace(/^\(\d+\) /, "");
     const counted = count ? `(${count}) ${title}` : title;
@@ -161,7 +162,8 @@
       const images = all("figure.picture img", message).map(imageFile).filter(Boolean);
       carried.set(form, { words: writtenText(message), images, replace: true });
     } else carried.delete(form ?? document);
-    for (const line of all("#pane .said[role=alert]")) line.replaceChildren();
+    const prompts = form?.matches?.("[data-composer]");
+    for (const line of all(prompts ? "#pane :is(.said, .told)" : "#pane .said")) line.replaceChildren();
   });
 
   document.addEventListener("click", (event) => {
@@ -178,6 +180,7 @@
     }
     if (form.matches("[data-menu]")) form.closest("[popover]")?.hidePopover();
     if (form.closest("[data-choose]")) window.location.reload();
+    if (form.matches(".undo")) window.location.assign(form.action.replace(/\/restore(?=\?|$)/, ""));
     if (form.matches("[data-acts]")) form.closest("details").open = false;
     const back = carried.get(form);
     if (!back) return;
@@ -226,12 +229,14 @@
 
   // -- completion: / at the start for commands, @ for files ----------------------------------------
 
-  let list = null; // what is offered: { box, text, start, chosen }
-  let putAway = ""; // what was typed when the list was closed by hand
-  let asked = 0;
+  let list = null; // what is offered: { box, text, start, before, chosen }
+  let wanted = null; // what was asked for last and has not come: the same, without a choice
+  let putAway = ""; // what stood before the caret when the list was closed by hand
+
+  const beforeCaret = (text) => text.value.slice(0, text.selectionStart);
 
   function typed(text) {
-    const before = text.value.slice(0, text.selectionStart);
+    const before = beforeCaret(text);
     if (text.selectionStart !== text.selectionEnd) return null;
     const command = text.dataset.commands && before.match(/^\/(\S*)$/);
     if (command) return { href: text.dataset.commands, query: command[1], start: 0, before };
@@ -241,7 +246,7 @@
   }
 
   function closeList() {
-    asked += 1;
+    wanted = null;
     if (!list) return;
     list.box.replaceChildren();
     list.text.removeAttribute("role");
@@ -268,47 +273,59 @@
     text.dispatchEvent(new InputEvent("input", { bubbles: true }));
   }
 
-  async function complete(text) {
-    const wanted = typed(text);
+  function complete(text) {
     const box = find("[data-complete]", text.form);
-    if (!wanted || !box || wanted.before === putAway) return closeList();
+    const asks = box && typed(text);
+    if (!asks || asks.before === putAway) return closeList();
     putAway = "";
-    asked += 1;
-    const mine = asked;
-    const url = new URL(wanted.href, window.location.href);
-    url.searchParams.set("q", wanted.query);
-    await htmx.ajax("GET", url.pathname + url.search, { source: box, target: box, swap: "innerHTML" });
-    if (mine !== asked) return undefined;
-    if (!find("[data-insert]", box)) return closeList();
-    list = { box, text, start: wanted.start, chosen: 0 };
-    text.setAttribute("role", "combobox");
-    text.setAttribute("aria-expanded", "true");
-    text.setAttribute("aria-haspopup", "listbox");
-    text.setAttribute("aria-autocomplete", "list");
-    text.setAttribute("aria-controls", box.id);
-    choose(0);
-    return undefined;
+    wanted = { ...asks, box, text };
+    const url = new URL(asks.href, window.location.href);
+    url.searchParams.set("q", asks.query);
+    return htmx.ajax("GET", url.pathname + url.search, { source: box, target: box, swap: "innerHTML" });
   }
+
+  // A list opens for the text that it was asked for, and for no other that stands there by then.
+  function offer(box) {
+    const mine = wanted?.box === box && beforeCaret(wanted.text) === wanted.before ? wanted : null;
+    if (!mine || !find("[data-insert]", box)) {
+      box.replaceChildren();
+      return closeList();
+    }
+    list = { ...mine, chosen: 0 };
+    wanted = null;
+    const roles = { expanded: "true", haspopup: "listbox", autocomplete: "list", controls: box.id };
+    list.text.setAttribute("role", "combobox");
+    for (const [name, value] of Object.entries(roles)) list.text.setAttribute(`aria-${name}`, value);
+    return choose(0);
+  }
+
+  document.addEventListener("htmx:after:swap", ({ detail: { ctx } }) => {
+    if (ctx.target?.matches?.("[data-complete]")) offer(ctx.target);
+  });
 
   document.addEventListener("input", (event) => {
     if (event.target.matches?.("form[data-composer] textarea")) complete(event.target);
   });
 
+  document.addEventListener("submit", (event) => {
+    if (event.target.matches("form[data-composer]")) closeList();
+  }, true);
+
   document.addEventListener("keydown", (event) => {
     if (!list || event.target !== list.text || event.isComposing || event.keyCode === 229) return;
+    const before = beforeCaret(list.text);
+    if (event.key === "Escape") {
+      putAway = before;
+      closeList();
+      event.preventDefault();
+    }
+    if (!list || before !== list.before) return; // the list of what was typed before is no help now
     const option = options()[list.chosen];
-    const { value, selectionStart } = list.text;
-    const isWhole = value.slice(list.start, selectionStart) === option.dataset.insert.trim();
+    const isWhole = before.slice(list.start) === option.dataset.insert.trim();
     if (event.key === "ArrowDown") choose(list.chosen + 1);
     else if (event.key === "ArrowUp") choose(list.chosen - 1);
     else if (event.key === "Tab" || (event.key === "Enter" && !event.shiftKey && !isWhole)) insert(option);
-    else if (event.key === "Escape") {
-      putAway = value.slice(0, selectionStart);
-      closeList();
-    } else {
-      if (event.key === "Enter") closeList();
-      return;
-    }
+    else return;
     event.preventDefault();
   }, true);
 

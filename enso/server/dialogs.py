@@ -56,16 +56,25 @@ def dialog_look(dialog: wire.Dialog, dialogs_href: str) -> DialogLook:
     """How ``dialog`` reads; it is answered under ``dialogs_href``."""
     options = _options(dialog)
     asks = dialog.kind == "permission"
+    call = preview(dialog.tool) if dialog.tool else None
     return DialogLook(
         dialog=dialog,
         token=dom_token(dialog.id),
         href=under(dialogs_href, dialog.id),
         title=visible(dialog.title.strip()) or "The agent asks",
-        message=visible(dialog.message or ""),
-        call=preview(dialog.tool) if dialog.tool else None,
+        message=_beside(visible(dialog.message or ""), call),
+        call=call,
         choices=tuple(option for option in options if not asks or option.value != "deny"),
         deny=next((option for option in options if asks and option.value == "deny"), None),
     )
+
+
+def _beside(message: str, call: Preview | None) -> str:
+    """A message, unless it says once more what the call does."""
+    if call is None:
+        return message
+    told = (call.subject, call.text.text if call.text else "")
+    return "" if message.strip() in (text.strip() for text in told) else message
 
 
 def _options(dialog: wire.Dialog) -> Sequence[wire.DialogOption]:

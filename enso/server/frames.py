@@ -18,7 +18,7 @@ from markupsafe import Markup, escape
 from enso import wire
 from enso.server import dialogs, looks
 from enso.server.streaming import StreamingMarkdown
-from enso.server.tool_lines import cut_to_end
+from enso.server.tool_lines import terminal_end
 
 LIVE_LINES = 100
 LIVE_CHARACTERS = 8_000
@@ -225,7 +225,7 @@ class FrameDrawer:
 
     def _progress(self, frame: wire.ToolProgressFrame, aim: _Aim) -> str:
         at = f"{looks.dom_token(frame.message_id)}-{looks.dom_token(frame.call_id)}"
-        tail = cut_to_end(frame.text, lines=LIVE_LINES, characters=LIVE_CHARACTERS).text
+        tail = terminal_end(frame.text, lines=LIVE_LINES, characters=LIVE_CHARACTERS).text
         return partial_of(f"pr-{aim.key}-{at}", "innerHTML", escape(tail))
 
     # -- what waits for a person, and what a person set ------------------------------------------

@@ -10,27 +10,21 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from difflib import SequenceMatcher
-from typing import Any, cast
 
 from enso import wire
+from enso.server.diff_lines import DiffLine, edit_lines, mapping_of
 from enso.server.tool_lines import (
     MAX_SUBJECT,
     CutText,
-    DiffLine,
     Note,
     cut_text,
     line_count,
-    mapping_of,
     told_arguments,
     tool_look,
 )
 
 MAX_SHOWN = 200_000
 """Characters beyond which even a question says that there is more."""
-
-MAX_COMPARED = 400
-"""Lines of an edit beyond which old and new stand under one another, uncompared."""
 
 # Controls but newline and tab; marks that turn text around; what has no width.
 _UNSEEN = re.compile(
@@ -59,22 +53,6 @@ def visible(text: str) -> str:
 def preview(tool: wire.DialogTool) -> Preview:
     """How a call that waits for a permission reads."""
     return _READERS.get(tool.name, _any_call)(tool)
-
-
-def edit_lines(arguments: Any) -> tuple[DiffLine, ...] | None:
-    """The lines that an ``edit`` would take and give; ``None`` when its arguments are not whole."""
-    edits = mapping_of(arguments).get("edits")
-    if not isinstance(edits, list) or not edits:
-        return None
-    lines: list[DiffLine] = []
-    for edit in cast("list[Any]", edits):
-        old, new = mapping_of(edit).get("oldText"), mapping_of(edit).get("newText")
-        if not isinstance(old, str) or not isinstance(new, str):
-            return None
-        if lines:
-            lines.append(DiffLine("ctx", "…"))
-        lines.extend(_compared(old.split("\n"), new.split("\n")))
-    return tuple(lines)
 
 
 # -- the tools ----------------------------------------------------------------------------------
@@ -178,17 +156,3 @@ def _bounded(lines: Sequence[DiffLine]) -> Iterator[DiffLine]:
         if room < 0:
             return
         yield DiffLine(line.kind, visible(line.text))
-
-
-def _compared(old: Sequence[str], new: Sequence[str]) -> Iterator[DiffLine]:
-    """The lines of two texts, those that both have once."""
-    if len(old) + len(new) > MAX_COMPARED:
-        yield from (DiffLine("del", f"-{line}") for line in old)
-        yield from (DiffLine("add", f"+{line}") for line in new)
-        return
-    for tag, i, j, k, m in SequenceMatcher(None, old, new, autojunk=False).get_opcodes():
-        if tag == "equal":
-            yield from (DiffLine("ctx", f" {line}") for line in old[i:j])
-            continue
-        yield from (DiffLine("del", f"-{line}") for line in old[i:j])
-        yield from (DiffLine("add", f"+{line}") for line in new[k:m])

@@ -14,15 +14,18 @@ from dataclasses import dataclass
 from typing import Any, cast
 
 from enso import wire
+from enso.server.diff_lines import MAX_LINE, DiffLine, edit_lines, mapping_of, stored_lines
+from enso.server.terminal_text import terminal_text
 
 MAX_SUBJECT = 300
 """Characters of a line's subject; the rest opens under it, or is in the result."""
 
+QUIET_TOOLS = frozenset({"read", "write", "edit", "grep", "find", "ls"})
+"""Tools that say nothing before they are done."""
+
 MAX_RESULT_CHARACTERS = 20_000
 MAX_RESULT_LINES = 400
-MAX_LINE = 2_000
 
-_NOTHING: Mapping[str, Any] = {}
 _EXIT_CODE = re.compile(r"\n*Command exited with code (-?\d{1,10})\s*\Z")
 
 
@@ -44,14 +47,6 @@ class CutText:
     is_end: bool = False  # the end of the text is shown: what is left out stood before it
 
 
-@dataclass(frozen=True, slots=True)
-class DiffLine:
-    """One line of a diff; ``kind`` is ``add``, ``del`` or ``ctx``."""
-
-    kind: str
-    text: str
-
-
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ToolLook:
     """What the templates draw of a tool call; no ``arguments`` when the line says them all."""
@@ -67,6 +62,11 @@ class ToolLook:
     images: tuple[wire.ImagePart, ...]
 
     @property
+    def speaks(self) -> bool:
+        """Whether it may tell of its work while it runs: its output is open then."""
+        return self.name not in QUIET_TOOLS
+
+    @property
     def opens(self) -> bool:
         """Whether there is anything under the line."""
         return bool(self.arguments or self.diff or self.output or self.images)
@@ -80,14 +80,15 @@ def tool_look(call: wire.ToolCallPart) -> ToolLook:
     diff = _diff_text(call) if call.name == "edit" else ""
     outcome = (*notes, *_diff_notes(diff), *_outcome_notes(call, exit_note))
     hidden = bool(diff) or not text.strip()
+    lines, left_out = _diff_lines(call, diff)
     return ToolLook(
         name=call.name or "unnamed tool",
         subject=_one_line(subject),
         notes=outcome,
         state=call.state,
-        arguments=_opened_arguments(call, subject, shows_all=shows_all),
-        diff=_diff_lines(diff),
-        diff_left_out=max(0, diff.count("\n") + 1 - MAX_RESULT_LINES),
+        arguments=_opened_arguments(call, subject, shows_all=shows_all or bool(lines)),
+        diff=lines,
+        diff_left_out=left_out,
         output=None if hidden else _cut_output(call, text),
         images=_images(call),
     )
@@ -124,6 +125,21 @@ def cut_to_end(
     start = max(start + 1, len(text) - characters)
     left = text[:start]
     return CutText(text[start:], left.count("\n"), len(left), is_end=True)
+
+
+def terminal_end(
+    text: str, *, lines: int = MAX_RESULT_LINES, characters: int = MAX_RESULT_CHARACTERS
+) -> CutText:
+    """The end of a command's output, as a terminal would leave it standing."""
+    # Sequences are taken out of twice what is shown: a flood of them is not read to its start.
+    near = cut_to_end(text, lines=2 * lines, characters=8 * characters)
+    cut = cut_to_end(terminal_text(near.text), lines=lines, characters=characters)
+    return CutText(
+        cut.text,
+        near.lines_left_out + cut.lines_left_out,
+        near.characters_left_out + cut.characters_left_out,
+        is_end=True,
+    )
 
 
 # -- the line -----------------------------------------------------------------------------------
@@ -228,7 +244,7 @@ def _output_text(call: wire.ToolCallPart) -> tuple[str, str]:
 
 def _cut_output(call: wire.ToolCallPart, text: str) -> CutText:
     """A long output by its start; a command's by its end, where it says how it went."""
-    return cut_to_end(text) if call.name == "bash" else cut_text(text)
+    return terminal_end(text) if call.name == "bash" else cut_text(text)
 
 
 def _images(call: wire.ToolCallPart) -> tuple[wire.ImagePart, ...]:
@@ -248,26 +264,27 @@ def _opened_arguments(call: wire.ToolCallPart, subject: str, *, shows_all: bool)
     return cut_text(told_arguments(call.arguments))
 
 
+def _diff_lines(call: wire.ToolCallPart, diff: str) -> tuple[tuple[DiffLine, ...], int]:
+    """The lines of an edit's diff, or of the one that it would have made; how many are left out."""
+    if diff:
+        return stored_lines(diff, MAX_RESULT_LINES), _beyond_shown(diff.count("\n") + 1)
+    proposed = edit_lines(call.arguments) if call.name == "edit" else None
+    if not proposed:
+        return (), 0
+    shown = (DiffLine(line.kind, line.text[:MAX_LINE]) for line in proposed[:MAX_RESULT_LINES])
+    return tuple(shown), _beyond_shown(len(proposed))
+
+
+def _beyond_shown(count: int) -> int:
+    return max(0, count - MAX_RESULT_LINES)
+
+
 def _diff_text(call: wire.ToolCallPart) -> str:
-    details = mapping_of(call.result.details) if call.result else _NOTHING
+    details = mapping_of(call.result.details if call.result else None)
     return _text(details, "diff")
 
 
-def _diff_lines(diff: str) -> tuple[DiffLine, ...]:
-    """The first lines of ``details.diff``: each a sign, a line number, the text."""
-    if not diff:
-        return ()
-    kinds = {"+": "add", "-": "del"}
-    lines = diff.split("\n", MAX_RESULT_LINES)[:MAX_RESULT_LINES]
-    return tuple(DiffLine(kinds.get(line[:1], "ctx"), line[:MAX_LINE]) for line in lines)
-
-
 # -- small readings -----------------------------------------------------------------------------
-
-
-def mapping_of(value: Any) -> Mapping[str, Any]:
-    """``value`` when it is a JSON object, else an empty one."""
-    return cast("Mapping[str, Any]", value) if isinstance(value, Mapping) else _NOTHING
 
 
 def _text(arguments: Mapping[str, Any], name: str) -> str:

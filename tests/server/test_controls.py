@@ -242,6 +242,15 @@ def test_a_running_call_has_a_place_for_its_output() -> None:
     assert_safe(html)
 
 
+def test_a_call_that_tells_nothing_while_it_runs_is_not_opened() -> None:
+    """A file that is written is one quiet line, as it will be."""
+    arguments = {"path": "a", "content": "x\n" * 99}
+    part = wire.ToolCallPart(id="c", name="write", arguments=arguments, state="running")
+    message = wire.Message(id="m", role="assistant", parts=[part])
+    html = str(RENDER.messages([message], key="k"))
+    assert '<details class="tool running"><summary>' in html
+
+
 def test_output_replaces_what_was_there_and_is_text() -> None:
     """Its end alone, exactly, whatever it is."""
     frame = wire.ToolProgressFrame(message_id="a", call_id="c.1", text="\n<b>&\n  x")

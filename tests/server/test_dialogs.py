@@ -129,6 +129,15 @@ def test_the_answers_that_are_offered_are_the_dialogs_own() -> None:
     assert look.deny is None
 
 
+def test_a_message_that_says_the_call_once_more_is_left_out() -> None:
+    """A command or a path stands once in its card; any other message beside it."""
+    for message, told in ((" rm -rf build/ && make dist", ""), ("In /tmp", "In /tmp")):
+        look = dialog_look(ASK_RUN.model_copy(update={"message": message}), "/d")
+        assert look.message == told
+    assert dialog_look(ASK_EDIT.model_copy(update={"message": "shop/orders.py"}), "").message == ""
+    assert dialog_look(dialog("k", "input", "Name?", message="x"), "").message == "x"
+
+
 @pytest.mark.parametrize(
     "outcome, said",
     [

@@ -180,3 +180,25 @@ def test_a_tool_may_be_given_anything(name: str, value: Any) -> None:
 def test_durations_are_told_shortly(milliseconds: int | None, words: str) -> None:
     """Seconds until there are minutes."""
     assert duration_words(milliseconds) == words
+
+
+def test_an_edit_that_is_not_done_shows_what_it_would_have_made() -> None:
+    """While it runs, and when it failed, its own texts are the diff, and no count claims it."""
+    arguments = {"path": "a.py", "edits": [{"oldText": "one\ntwo", "newText": "one\n2"}]}
+    for state in ("running", "failed"):
+        read = look("edit", arguments, "No match" if state == "failed" else None, state=state)
+        assert [(one.kind, one.text) for one in read.diff] == [
+            ("ctx", " one"),
+            ("del", "-two"),
+            ("add", "+2"),
+        ]
+        assert read.arguments is None
+        assert line(read) == f"edit a.py {state}"
+    assert look("edit", {"path": "a.py", "edits": [{"oldText": 1}]}, state="running").arguments
+
+
+def test_a_long_proposed_diff_is_cut_and_said() -> None:
+    """As a stored one is."""
+    arguments = {"edits": [{"oldText": "x", "newText": "y\n" * 1000}]}
+    read = look("edit", arguments, state="running")
+    assert (len(read.diff), read.diff_left_out) == (400, 602)

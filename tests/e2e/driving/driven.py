@@ -8,11 +8,12 @@ from __future__ import annotations
 
 import mimetypes
 from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from typing import Any
 from urllib.parse import parse_qsl, urlsplit
 
-from playwright.sync_api import Page, Route, WebSocketRoute, expect
+from playwright.sync_api import Error, Page, Route, WebSocketRoute, expect
 
 from enso import transcript, wire
 from enso.server.presenter import HTMX_CONFIG
@@ -86,6 +87,7 @@ class Driven:
         self.sent: list[Sent] = []
         self.answers: dict[str, Answer | Callable[[Sent], Answer]] = {}
         self.socket: WebSocketRoute | None = None
+        self._held: dict[str, list[Callable[[], None]]] = {}
         self._renderer = Renderer()
         self._streams = Streams()
         self._pages: dict[str, str] = {}
@@ -108,9 +110,15 @@ class Driven:
             self._page(route, self._pages[parts.path])
             return
         self.sent.append(sent)
-        answer = self.answers.get(parts.path, Answer())
+        if parts.path in self._held:
+            self._held[parts.path].append(lambda: self._answer(route, sent))
+        else:
+            self._answer(route, sent)
+
+    def _answer(self, route: Route, sent: Sent) -> None:
+        answer = self.answers.get(sent.path, Answer())
         answer = answer if isinstance(answer, Answer) else answer(sent)
-        if request.is_navigation_request():
+        if route.request.is_navigation_request():
             route.fulfill(status=303, headers={"location": BASE})
         else:
             route.fulfill(status=answer.status, body=answer.body, content_type="text/html")
@@ -158,6 +166,20 @@ class Driven:
         )
         self.socket.send(html)
         self.page.wait_for_function("window.taken")
+
+    def hold(self, path: str) -> None:
+        """Answer nothing to ``path`` from here on, until it is let go."""
+        self._held[path] = []
+
+    def wait_held(self, path: str, count: int = 1) -> None:
+        """Wait until so many requests to ``path`` wait for their answer."""
+        until(self.page, lambda: len(self._held[path]) >= count, f"{count} requests to {path}")
+
+    def let_go(self, path: str) -> None:
+        """Answer all that waited; those that the page gave up are passed over."""
+        for answer in self._held.pop(path):
+            with suppress(Error):
+                answer()
 
     def posts(self) -> list[tuple[str, dict[str, str]]]:
         """What was posted so far: the path below the thread's, and the fields."""

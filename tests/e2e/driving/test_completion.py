@@ -20,6 +20,7 @@ COMMANDS = (
     wire.Command(name="commit", description="<b>Commits</b>", source="prompt"),
     wire.Command(name="model", description="Choose.", source="enso"),
 )
+LIST = "/threads/t1/commands"
 PATHS = ("shop/orders.py", "shop/order lines.py", "docs/<b>.md")
 
 
@@ -35,7 +36,7 @@ def complete(tab: Driven) -> None:
         fit = [one for one in PATHS if sent.fields.get("q", "") in one]
         return Answer(200, renderer.files(FilesView(key="t1", query="", paths=fit)))
 
-    tab.answers["/threads/t1/commands"] = commands
+    tab.answers[LIST] = commands
     tab.answers["/threads/t1/files"] = files
 
 
@@ -86,9 +87,29 @@ def test_files_complete_behind_an_at(held: Driven) -> None:
 def test_a_late_list_does_not_open(held: Driven) -> None:
     """What was asked for a text that is gone by now is not shown."""
     complete(held)
+    held.hold(LIST)
     held.text.press_sequentially("/com")
-    expect(held.page.get_by_role("option").first).to_be_visible()
+    held.wait_held(LIST, 4)
     held.text.fill("never mind")
-    expect(held.page.get_by_role("option")).to_have_count(0)
+    held.let_go(LIST)
     held.text.press("Enter")
     held.expect_posted("/prompt", message="never mind")
+    expect(held.page.get_by_role("option")).to_have_count(0)
+
+
+def test_keys_do_not_take_from_a_list_of_what_was_typed_before(held: Driven) -> None:
+    """Enter sends what stands there while the list for it is still on its way."""
+    complete(held)
+    held.text.press_sequentially("/")
+    expect(held.page.get_by_role("option").first).to_be_visible()
+    held.hold(LIST)
+    held.text.fill("/model now")
+    held.text.press("Backspace")
+    for _ in "now":
+        held.text.press("Backspace")
+    held.wait_held(LIST)
+    held.text.press("Enter")
+    held.expect_posted("/prompt", message="/model")
+    held.let_go(LIST)
+    expect(held.page.get_by_role("option")).to_have_count(0)
+    expect(held.text).to_have_value("")
