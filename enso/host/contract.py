@@ -428,7 +428,10 @@ class ThreadRuntime(Protocol):
         ...
 
     def answer(self, dialog_id: str, answer: DialogAnswer) -> bool:
-        """Answer a dialog. False: it is unknown or was answered before, so this does nothing."""
+        """Answer a dialog. False: it is unknown or was answered before, so this does nothing.
+
+        Raises ``PromptRefused`` for a value that is none of its options; then it still waits.
+        """
         ...
 
     def dialogs(self) -> tuple[Dialog, ...]:

@@ -100,6 +100,7 @@ class SessionHost:
         stored = self._listing.find(thread_id)
         if stored is not None:
             session = self._open(stored)
+            self._unstored_forks.pop(thread_id, None)
         elif thread_id in self._unstored_forks:
             session = self._unstored_forks[thread_id]
             self._require_served(session.cwd)

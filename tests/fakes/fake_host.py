@@ -292,6 +292,8 @@ class FakeHost:
 
     def fork(self, thread_id: str, entry_id: str | None, new_id: str) -> Path:
         """Store a new thread that begins as a part of another."""
+        if not is_thread_id(new_id):
+            raise SessionUnreadable(new_id, refused_id_sentence(new_id))
         with self._lock:
             source = self._threads.get(thread_id)
             if source is None:

@@ -12,16 +12,21 @@ from typing import Final
 
 from enso.host.commands import ENSO_COMMANDS
 from enso.host.contract import Command
-from enso.host.runtimes.builtin.project_context import Skill, prompt_templates, skills
+from enso.host.runtimes.builtin.project_context import (
+    PromptTemplate,
+    Skill,
+    prompt_templates,
+    skills,
+)
 from enso.host.runtimes.builtin.template_arguments import expand_template
 
+_OWN: Final = frozenset(command.name for command in ENSO_COMMANDS)
 _SKILL: Final = "skill:"
 _CALL: Final = re.compile(r"/(\S+)(?:\s+(.*))?", re.DOTALL)
 
 
 def slash_commands(cwd: Path, agent_dir: Path) -> tuple[Command, ...]:
     """Enso's own, then templates, then skills; a template of Enso's own name cannot be called."""
-    taken = {command.name for command in ENSO_COMMANDS}
     templates = [
         Command(
             name=template.name,
@@ -29,8 +34,7 @@ def slash_commands(cwd: Path, agent_dir: Path) -> tuple[Command, ...]:
             source="prompt",
             argument_hint=template.argument_hint,
         )
-        for template in prompt_templates(cwd, agent_dir).values
-        if template.name not in taken
+        for template in _templates(cwd, agent_dir)
     ]
     called = [
         Command(name=f"{_SKILL}{skill.name}", description=skill.description, source="skill")
@@ -47,10 +51,15 @@ def expand(message: str, cwd: Path, agent_dir: Path) -> str:
     name, arguments = call[1], call[2] or ""
     if name.startswith(_SKILL):
         return _called_skill(name.removeprefix(_SKILL), arguments, cwd, agent_dir) or message
-    for template in prompt_templates(cwd, agent_dir).values:
+    for template in _templates(cwd, agent_dir):
         if template.name == name:
             return expand_template(template.body, arguments)
     return message
+
+
+def _templates(cwd: Path, agent_dir: Path) -> list[PromptTemplate]:
+    found = prompt_templates(cwd, agent_dir).values
+    return [template for template in found if template.name not in _OWN]
 
 
 def _called_skill(name: str, arguments: str, cwd: Path, agent_dir: Path) -> str:
