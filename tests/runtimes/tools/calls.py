@@ -5,12 +5,14 @@ from __future__ import annotations
 import asyncio
 import os
 import select
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Coroutine, Mapping
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 from enso.host.runtimes.builtin.tools import TOOLS, Tool, ToolContext, ToolOutcome
 
+Result = TypeVar("Result")
 PATIENCE = 60
 """Seconds that something may take before a test gives up: the machine may be busy."""
 
@@ -24,7 +26,13 @@ def context(
 
 def call(tool: str | Tool, arguments: Mapping[str, Any], cwd: Path, **options: Any) -> ToolOutcome:
     """The outcome of one call."""
-    return asyncio.run(running(tool, arguments, cwd, **options))
+    return in_loop(running(tool, arguments, cwd, **options))
+
+
+def in_loop(coroutine: Coroutine[Any, Any, Result]) -> Result:
+    """Run a coroutine in a loop of its own, in a worker: the test's own may be in another's."""
+    with ThreadPoolExecutor(1) as worker:
+        return worker.submit(asyncio.run, coroutine).result()
 
 
 async def running(

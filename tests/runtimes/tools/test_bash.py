@@ -20,6 +20,7 @@ from tests.runtimes.tools.calls import (
     PATIENCE,
     call,
     context,
+    in_loop,
     is_gone,
     is_running,
     running,
@@ -99,7 +100,7 @@ def test_calls_at_once_run_at_once(project: Path) -> None:
         other = running("bash", {"command": "cat a; echo 2 > b"}, project)
         return await asyncio.wait_for(asyncio.gather(one, other), PATIENCE)
 
-    assert [text(outcome) for outcome in asyncio.run(both())] == ["2\n", "1\n"]
+    assert [text(outcome) for outcome in in_loop(both())] == ["2\n", "1\n"]
 
 
 def test_a_long_output_is_shown_by_its_end_and_is_whole_in_a_file(
@@ -243,7 +244,7 @@ STUBBORN = (
 
 def test_a_cancelled_command_is_ended_whole(project: Path) -> None:
     """Also what ignores SIGTERM, left the session, or lost its parent is gone when it returns."""
-    told = asyncio.run(
+    told = in_loop(
         ended(f"{STUBBORN} sleep 600", project, lambda progress: len(pids(progress)) == 4)
     )
     assert len(pids(told)) == 4
@@ -280,15 +281,13 @@ def test_a_command_that_is_stopped_can_still_be_ended(project: Path) -> None:
 
 def test_a_flood_can_be_cancelled(project: Path) -> None:
     """A command that prints without end ends when it is told to."""
-    told = asyncio.run(ended("yes", project, lambda progress: len(progress) > 3_000))
+    told = in_loop(ended("yes", project, lambda progress: len(progress) > 3_000))
     assert told.startswith("y\ny\n")
 
 
 def test_what_a_cancelled_command_had_printed_is_what_it_told_last(project: Path) -> None:
     """The runtime can store it, in pi's form."""
-    told = asyncio.run(
-        ended("echo begun; sleep 600", project, lambda progress: "begun" in progress)
-    )
+    told = in_loop(ended("echo begun; sleep 600", project, lambda progress: "begun" in progress))
     outcome = aborted("bash", told)
     assert text(outcome) == "begun\n\n\nCommand aborted"
     assert outcome.is_error
@@ -364,9 +363,9 @@ def test_two_hundred_commands_leave_no_handle_and_no_worker(project: Path) -> No
         for _ in range(10):
             await asyncio.gather(*(tool.run({"command": "echo x"}, where) for _ in range(20)))
 
-    asyncio.run(many())
+    in_loop(many())
     handles = len(list(Path("/proc/self/fd").iterdir()))
-    asyncio.run(many())
+    in_loop(many())
     assert len(list(Path("/proc/self/fd").iterdir())) <= handles
     ours = [worker for worker in threading.enumerate() if worker.name.startswith("enso-")]
     for worker in ours:

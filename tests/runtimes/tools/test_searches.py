@@ -11,7 +11,7 @@ import pytest
 
 from enso.host.runtimes.builtin.tools import ToolOutcome
 from enso.host.runtimes.builtin.tools.grep import GrepTool
-from tests.runtimes.tools.calls import PATIENCE, call, running, text
+from tests.runtimes.tools.calls import PATIENCE, call, in_loop, running, text
 from tests.runtimes.tools.conftest import ENGINES
 
 
@@ -277,7 +277,7 @@ def test_a_pattern_without_end_can_be_cancelled(project: Path) -> None:
             await slow
         return found(quick)
 
-    assert asyncio.run(both()) == ["quick:1: x"]
+    assert in_loop(both()) == ["quick:1: x"]
 
 
 # -- what is shown ------------------------------------------------------------------------------

@@ -18,7 +18,7 @@ from hypothesis import given, settings, strategies
 from enso.host.runtimes.builtin.tools import TOOLS, ToolOutcome
 from enso.host.runtimes.builtin.tools.arguments import WrongArguments, check_arguments
 from enso.host.runtimes.builtin.tools.workers import Cancellation, in_own_worker, in_worker
-from tests.runtimes.tools.calls import call, running, text
+from tests.runtimes.tools.calls import call, in_loop, running, text
 
 ROOT = Path(__file__).parent.parent.parent.parent
 ARGUMENTS = {
@@ -268,7 +268,7 @@ def test_a_cancelled_call_ends_when_its_work_has(in_a_worker: Any) -> None:
         await asyncio.wait([task])
         assert task.cancelled()
 
-    asyncio.run(cancelled())
+    in_loop(cancelled())
     assert has_ended.is_set()
 
 
@@ -286,7 +286,7 @@ def test_many_calls_of_every_tool_run_at_once(project: Path) -> None:
     async def together() -> list[ToolOutcome]:
         return await asyncio.gather(*(running(*one, project) for one in made * 20))
 
-    outcomes = asyncio.run(together())
+    outcomes = in_loop(together())
     assert [outcome.is_error for outcome in outcomes] == [False] * 100
     assert [text(outcome) for outcome in outcomes[::5]] == ["x\n"] * 20
     assert [text(outcome) for outcome in outcomes[3::5]] == ["f:1: x"] * 20

@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from enso.host.runtimes.builtin.tools import ToolOutcome
-from tests.runtimes.tools.calls import PATIENCE, call, running, text
+from tests.runtimes.tools.calls import PATIENCE, call, in_loop, running, text
 
 ROOT = Path(__file__).parent.parent.parent.parent
 
@@ -131,7 +131,7 @@ def test_changes_of_one_file_take_turns_in_the_order_of_their_calls(project: Pat
         ]
         return await asyncio.wait_for(asyncio.gather(first, *edits), PATIENCE)
 
-    outcomes = asyncio.run(together())
+    outcomes = in_loop(together())
     assert [text(outcome) for outcome in outcomes if outcome.is_error] == []
     assert (project / "f").read_text() == "40\n"
 
@@ -150,7 +150,7 @@ def test_a_call_that_is_cancelled_wrote_all_or_nothing(project: Path) -> None:
         assert task.cancelled() or not task.result().is_error
 
     for pauses in range(1, 12):
-        asyncio.run(cancelled(pauses))
+        in_loop(cancelled(pauses))
         assert (project / "f").read_text() in {"old", new}
         assert [path.name for path in project.iterdir()] == ["f"]
     assert not write("f", "last", project).is_error
