@@ -9,11 +9,11 @@
 
   // -- what waits: counted in the title, told to who asked for it --------------------------------
 
-  const open = () => all("[data-dialog]").filter((card) => !find(":scope > .outcome", card));
+  const open = () => all("#pane .dialog").filter((card) => !find(":scope > .outcome", card));
 
   function countWaiting() {
     const lists = find("#waiting-list"); // the page that lists them knows best
-    const needed = lists ? 0 : Number(find("[data-needed]")?.dataset.needed ?? 0);
+    const needed = lists ? 0 : Number(find("#rail-list > .waiting")?.dataset.needed ?? 0);
     const count = Math.max(needed, open().length);
     const title = document.title.replace(/^\(\d+\) /, "");
     const counted = count ? `(${count}) ${title}` : title;
@@ -27,8 +27,9 @@
   function waiting() {
     const here = find("[data-log]")?.dataset.thread;
     const cards = open().map((card) => [card.id, find("#pane h1")?.textContent, find("h2", card)?.textContent]);
-    const rows = all("#rail-list a[data-thread]:has(.sign.needs)")
-      .filter((row) => row.dataset.thread !== here)
+    const rows = all("#rail-list .sign.needs")
+      .map((sign) => sign.closest("a[data-thread]"))
+      .filter((row) => row && row.dataset.thread !== here)
       .map((row) => [row.dataset.thread, find(".title", row)?.textContent, ""]);
     return [...cards, ...rows];
   }
@@ -45,7 +46,7 @@
   }
 
   function offerToNotify() {
-    for (const button of all("[data-notify]")) button.hidden = !mayAsk();
+    for (const button of all("#pane .asked > [data-notify]")) button.hidden = !mayAsk();
   }
 
   document.addEventListener("click", async (event) => {
@@ -81,7 +82,7 @@
   }
 
   function tick() {
-    for (const time of all("time[data-until]")) put(time, wait(new Date(time.dateTime)));
+    for (const time of all("#pane .status time[data-until]")) put(time, wait(new Date(time.dateTime)));
     const since = Math.floor((Date.now() - heard) / 1000);
     const silent = since >= SILENT_AFTER && SPEAKS.includes(busy()?.dataset.busy);
     put(find("#pane [data-silence]"), silent ? `No event for ${since} s` : "");
@@ -108,7 +109,7 @@
     const link = event.target.closest?.("[data-jump]");
     if (!link) return;
     event.preventDefault();
-    const card = find("#pane [data-dialog]");
+    const card = open()[0];
     card?.scrollIntoView({ block: "nearest" });
     find("button", card ?? document.body)?.focus({ preventScroll: true });
   });
@@ -342,9 +343,11 @@
   // -- begin ----------------------------------------------------------------------------------------
 
   document.addEventListener("htmx:ws:after:message:incoming", ({ detail }) => {
+    const [, target] = String(detail.message.data).match(/^<hx-partial hx-target="#(\w+)/) ?? [];
     // News of the rail come on every socket: they are no event of this thread.
-    if (!String(detail.message.data).startsWith('<hx-partial hx-target="#rail')) heard = Date.now();
-    look();
+    if (target !== "rail") heard = Date.now();
+    if (target === "o" || target === "c") tick(); // text that grows changes nothing else
+    else look();
   });
   document.addEventListener("htmx:finally:swap", ({ detail: { ctx } }) => {
     const at = ctx.target?.id ?? ctx.target;

@@ -29,7 +29,7 @@ from tests.server.test_render import HOSTILE, Page, assert_safe, pieces, snapsho
 RENDER = Renderer()
 BASE = "/threads/k"
 
-CARD = """<article class="dialog" id="d-k-d1" role="group" aria-labelledby="dt-k-d1" data-dialog>
+CARD = """<article class="dialog" id="d-k-d1" role="group" aria-labelledby="dt-k-d1">
 <h2 id="dt-k-d1" dir="auto">May it run this command?</h2>
 <p class="tool"><b>bash</b></p>
 <pre class="code" tabindex="0" dir="ltr"><code>rm -rf build/ &amp;&amp; make dist</code></pre>

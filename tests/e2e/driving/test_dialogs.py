@@ -75,7 +75,7 @@ def test_an_answer_that_came_too_late_is_said_in_the_card(busy: Driven, watched:
     watched.allow("409")
     busy.answers["/threads/t1/dialogs/d1"] = Answer(409, "<p>It was answered already.</p>")
     busy.frame(wire.DialogFrame(dialog=ASK_RUN))
-    card = busy.page.locator("[data-dialog]")
+    card = busy.page.locator(".dialog")
     card.get_by_role("button", name="Once").click()
     expect(card.get_by_role("alert")).to_have_text("It was answered already.")
     expect(card.get_by_role("button", name="Once")).to_be_enabled()
@@ -87,7 +87,7 @@ def test_a_stopped_dialog_goes_away(busy: Driven) -> None:
     """A question that nobody waits for is not left standing."""
     busy.frame(wire.DialogFrame(dialog=ASK_RUN))
     busy.frame(wire.DialogFrame(closed="d1", outcome="stopped"))
-    expect(busy.page.locator("[data-dialog]")).to_have_count(0)
+    expect(busy.page.locator(".dialog")).to_have_count(0)
 
 
 def test_every_kind_of_dialog_can_be_answered_or_put_away(busy: Driven) -> None:
@@ -158,7 +158,7 @@ def test_hostile_text_in_every_frame_is_text(busy: Driven) -> None:
     busy.frame(status_frame(busy_with("tools", detail=HOSTILE)))
     busy.frame(wire.DialogFrame(closed="y", outcome=HOSTILE))
     expect(busy.page.locator("#queue-t1 .words")).to_have_text(HOSTILE)
-    expect(busy.page.locator("[data-dialog] h2").first).to_have_text(HOSTILE)
+    expect(busy.page.locator(".dialog h2").first).to_have_text(HOSTILE)
     assert busy.page.locator("#pane :is(script, img)").count() == 0
     assert popups == []
 
