@@ -77,22 +77,15 @@ def test_enter_on_an_empty_composer_sends_nothing(enso: EnsoPage) -> None:
     assert posts.count("POST") == 1
 
 
-def test_a_prompt_that_is_refused_stays_in_the_composer(
-    enso: EnsoPage, model_server: ModelServer, watched: Watched
-) -> None:
-    """While a run is in flight a second prompt is refused in words; the text is kept."""
-    watched.allow("409")
-    gate = Gate()
-    model_server.script([Reply(text=["Slow"], gate=gate)])
-    enso.prompt("first")
-    expect(enso.status).to_contain_text("Working")
-    enso.prompt("second")
-    expect(enso.refusal).to_have_text(re.compile(r"\w.*\."))
-    expect(enso.text).to_have_value("second")
-    gate.open()
-    enso.expect_settled()
+def test_a_prompt_that_is_refused_stays_in_the_composer(enso: EnsoPage, watched: Watched) -> None:
+    """What could not be taken is said in words, and the text is kept until it is mended."""
+    watched.allow("400")
+    enso.prompt("/model nonsense")
+    expect(enso.refusal).to_have_text(re.compile(r"provider/model"))
+    expect(enso.text).to_have_value("/model nonsense")
+    enso.text.fill("Say hello.")
     enso.text.press("Enter")
-    expect(enso.prompts).to_have_count(2)
+    expect(enso.prompts).to_have_count(1)
     expect(enso.refusal).to_be_empty()
     enso.expect_settled()
 
