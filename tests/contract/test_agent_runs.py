@@ -100,6 +100,8 @@ def test_a_dialog_holds_the_run_until_it_is_answered(store: Store, run: Run) -> 
     assert activity is not None
     assert activity.kind == "needs-you"
     assert not runtime.answer("another", DialogAnswer(value="once"))
+    with pytest.raises(PromptRefused):
+        runtime.answer(dialog.id, DialogAnswer(value="maybe"))
     assert runtime.answer(dialog.id, DialogAnswer(value="once"))
     assert not runtime.answer(dialog.id, DialogAnswer(value="deny"))
     events = run.until_settled()

@@ -360,6 +360,10 @@ class ScriptedRuntime:
         with self._lock:
             if dialog_id not in self._dialogs or dialog_id in self._answers:
                 return False
+            values = {option.value for option in self._dialogs[dialog_id].options}
+            fits = answer.value in values if values else answer.value is not None
+            if not (answer.cancelled or fits):
+                raise PromptRefused("unknown-answer", "This question has no such answer.")
             self._answers[dialog_id] = answer
             self._changed.notify_all()
             return True

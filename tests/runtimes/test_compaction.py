@@ -18,7 +18,7 @@ from enso.host.runtimes.builtin.compaction import plan_compaction
 from enso.host.session_log import branch_of, read_session
 from enso.transcript import TranscriptMarker
 from tests.host.corpus import CORPUS
-from tests.model_server import ModelServer, Reply, refused
+from tests.model_server import Gate, ModelServer, Reply, refused
 from tests.runtimes.agent_files import change_model, write_json
 from tests.runtimes.live_thread import LiveThread, assistant, user
 
@@ -201,6 +201,25 @@ def test_a_summary_is_tried_again_like_an_answer(thread: LiveThread, server: Mod
     assert thread.wait_settled(runs + 1) == RunSettled("complete")
     assert thread.activities[-3:] == ["compacting", "retry-wait", "compacting"]
     assert thread.kinds()[-2:] == ["message:assistant", "compaction"]
+
+
+def test_what_is_said_while_it_is_summed_up_is_answered_behind_it(
+    thread: LiveThread, server: ModelServer
+) -> None:
+    """In the same run: nothing that was queued is lost."""
+    fill(thread, server)
+    gate = Gate()
+    server.script([Reply(text=("Summary.",), first_gate=gate), *[Reply(text=("Yes.",))] * 2])
+    thread.runtime.compact()
+    gate.reached.wait(20)
+    thread.runtime.queue("One", when="after")
+    thread.runtime.queue("Two", when="steer")
+    gate.open()
+    assert thread.wait_settled(3) == RunSettled("complete")
+    kinds = ["compaction", *["message:user", "message:assistant"] * 2]
+    assert thread.kinds()[-5:] == kinds
+    prompts = [m["content"][0]["text"] for m in thread.messages() if m["role"] == "user"]
+    assert prompts[-2:] == ["Two", "One"]
 
 
 # -- by itself ------------------------------------------------------------------------------------

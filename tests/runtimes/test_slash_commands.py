@@ -87,9 +87,10 @@ def test_a_skill_is_put_before_what_is_asked(thread: LiveThread, agent_dir: Path
 
 
 def test_what_is_queued_is_expanded_too(thread: LiveThread, server: ModelServer) -> None:
-    """A person who steers may call a template."""
+    """When it is delivered: until then the queue shows what was written."""
     gate = streaming(thread, server)
     thread.runtime.queue("/ship", when="after")
+    assert thread.runtime.queued()[0].message == "/ship"
     gate.open()
     thread.wait_settled()
     assert prompt(thread) == "Ship it."

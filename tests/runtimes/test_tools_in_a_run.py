@@ -208,7 +208,8 @@ def test_output_is_told_while_a_tool_runs(
 
 def test_a_run_may_make_two_hundred_calls(agent: LiveThread, server: ModelServer) -> None:
     """Every call has its result behind it, and the last request holds all of them."""
-    server.script([Reply(tools=[call("bash", command=f"echo {n}")]) for n in range(200)] + [DONE])
+    calls = [call("bash", command=f"echo {number}") for number in range(200)]
+    server.script([*(Reply(tools=calls[n : n + 5]) for n in range(0, 200, 5)), DONE])
     assert agent.run("Count") == RunSettled("complete")
     texts = [result["content"][0]["text"] for result in agent.results()]
     assert texts == [f"{n}\n" for n in range(200)]

@@ -23,6 +23,7 @@ from enso.host.runtimes.builtin.tool_calls import (
     ToolCalls,
     calls_of,
     cut_short,
+    not_run,
     result_message,
 )
 
@@ -152,8 +153,16 @@ class AgentLoop:
             return
         names = ", ".join(dict.fromkeys(call.name for call in calls))
         self._activities.at(Activity(kind="tools", detail=names))
-        with suppress(Stopped):  # every call has its result by then
-            await self._run.step(self._calls.run(calls, self._store_result))
+        waiting = list(calls)
+
+        def store(call: Call, ended: Ended) -> None:
+            waiting.remove(call)
+            self._store_result(call, ended)
+
+        with suppress(Stopped):  # every call that began has its result by then
+            await self._run.step(self._calls.run(calls, store))
+        for call in waiting:
+            self._store_result(call, not_run())
 
     def _store_result(self, call: Call, ended: Ended) -> None:
         if self._run.closing and ended.was_asked:

@@ -5,7 +5,7 @@ Owns what has to stand before a prompt, and what is said of images that a model 
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from enso.host.contract import PromptImage, RunNotice
@@ -17,7 +17,10 @@ from enso.host.runtimes.builtin.thread_settings import thread_level, thread_mode
 
 
 class PromptStore:
-    """Stores the prompts of one run; ``sections`` are the system message's, for ``model``."""
+    """Stores the prompts of one run; ``sections`` are the system message's, for ``model``.
+
+    ``expand`` gives what a queued message stands for, when it is delivered.
+    """
 
     def __init__(
         self,
@@ -27,9 +30,11 @@ class PromptStore:
         model: Model,
         level: str,
         sections: Mapping[str, str],
+        expand: Callable[[str], str],
     ) -> None:
         self._log = log
         self._message = message
+        self._expand = expand
         self._model = model
         self._level = level
         self._sections = sections
@@ -48,7 +53,7 @@ class PromptStore:
 
     def queued(self, waiting: Waiting) -> None:
         """Store a queued message that is delivered now."""
-        self._store(user_message(waiting.item.message, waiting.images))
+        self._store(user_message(self._expand(waiting.item.message), waiting.images))
 
     def _store(self, message: Mapping[str, Any]) -> None:
         self._log.store("message", {"message": message})

@@ -143,7 +143,7 @@ class BuiltinRuntime:
     ) -> str:
         """Have a message delivered to the run in flight; returns the queued item's id."""
         _require_words(message, images)
-        return self._queue.add(self._expanded(message), images, when)
+        return self._queue.add(message, images, when)
 
     def take_back(self, item_id: str) -> QueuedPrompt | None:
         """Take a queued item out again."""
@@ -260,7 +260,9 @@ class BuiltinRuntime:
         sections = await asyncio.to_thread(
             system_sections, self._session.cwd, self._services.agent_dir, model
         )
-        prompts = PromptStore(self._log, prompt, model=model, level=level, sections=sections)
+        prompts = PromptStore(
+            self._log, prompt, model=model, level=level, sections=sections, expand=self._expanded
+        )
         parts = self._parts(run, model, level)
         loop = AgentLoop(parts, prompts=prompts, queue=self._queue, calls=self._calls)
         return await loop.converse()
@@ -268,7 +270,12 @@ class BuiltinRuntime:
     async def _compact(
         self, run: Run, model: Model, level: str, plan: CompactionPlan, instructions: str
     ) -> RunSettled:
-        return await self._parts(run, model, level).compactor.by_hand(plan, instructions)
+        settled = await self._parts(run, model, level).compactor.by_hand(plan, instructions)
+        while not run.stopped and not self._queue.close_if_empty():
+            for waiting in self._queue.take("steer") or self._queue.take("after"):
+                message = user_message(self._expanded(waiting.item.message), waiting.images)
+                settled = await self._converse(run, model, level, message)
+        return settled
 
     def _parts(self, run: Run, model: Model, level: str) -> RunParts:
         return run_parts(

@@ -9,7 +9,7 @@ from __future__ import annotations
 import asyncio
 import time
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final, cast
 
@@ -39,7 +39,7 @@ class Call:
 class Ended:
     """What came of a call; ``duration_ms`` is ``None`` for one that never ran.
 
-    ``was_asked``: it ended while a person was asked whether it may run.
+    ``was_asked``: it was ended before anybody had said whether it may run.
     """
 
     outcome: ToolOutcome
@@ -68,6 +68,11 @@ def cut_short(call: Call) -> Ended:
             "so its arguments may be incomplete. Make the call again, complete."
         )
     )
+
+
+def not_run() -> Ended:
+    """The result of a call that was stopped before it ran: nobody said no to it."""
+    return Ended(failure("Operation aborted"), was_asked=True)
 
 
 def result_message(call: Call, ended: Ended) -> dict[str, Any]:
@@ -119,8 +124,7 @@ class ToolCalls:
         try:
             for call, task in zip(calls, tasks, strict=True):
                 cancelled |= await _ended(task, tasks)
-                never_ran = task.cancelled()
-                store(call, _not_run() if never_ran else task.result())
+                store(call, not_run() if task.cancelled() else task.result())
         finally:
             for task in tasks:
                 await _ended(task, tasks, cancel=True)
@@ -138,7 +142,7 @@ class ToolCalls:
         except WrongArguments as wrong:
             return Ended(failure(str(wrong)))
         except asyncio.CancelledError:
-            return replace(_not_run(), was_asked=True)
+            return not_run()
         if refused:
             return Ended(failure(refused))
         return await self._perform(tool, call, arguments)
@@ -175,10 +179,6 @@ async def _ended(
         except asyncio.CancelledError:
             cancelled = True
     return cancelled
-
-
-def _not_run() -> Ended:
-    return Ended(failure("Operation aborted"))
 
 
 def _fitted(tool: Tool, arguments: Mapping[str, Any]) -> dict[str, Any]:
