@@ -363,11 +363,14 @@ def test_two_hundred_commands_leave_no_handle_and_no_worker(project: Path) -> No
         for _ in range(10):
             await asyncio.gather(*(tool.run({"command": "echo x"}, where) for _ in range(20)))
 
+    before = set(threading.enumerate())
     in_loop(many())
     handles = len(list(Path("/proc/self/fd").iterdir()))
     in_loop(many())
     assert len(list(Path("/proc/self/fd").iterdir())) <= handles
-    ours = [worker for worker in threading.enumerate() if worker.name.startswith("enso-")]
+    ours = [
+        worker for worker in set(threading.enumerate()) - before if worker.name.startswith("enso-")
+    ]
     for worker in ours:
         worker.join(PATIENCE)
     assert [worker.name for worker in ours if worker.is_alive()] == []
