@@ -205,7 +205,7 @@ class Presenter:
             notice=notice or _damage(reading.skipped_lines),
             composer=self._composer(urls, reading, draft, error, project_id),
             abort_href=urls.abort(reading.thread_id),
-            hrefs=hrefs_of(urls, reading.thread_id, stored=reading.stored),
+            hrefs=hrefs_of(urls, reading.thread_id),
             dialogs=reading.dialogs,
             queue=reading.queue,
             modes=reading.permission_mode.modes,
@@ -273,7 +273,7 @@ class Presenter:
             messages=window.messages,
             earlier_href=earlier,
             earlier_count=window.before,
-            hrefs=hrefs_of(urls, reading.thread_id, stored=reading.stored),
+            hrefs=hrefs_of(urls, reading.thread_id),
         )
 
     @staticmethod
@@ -293,11 +293,15 @@ class Presenter:
         )
 
 
-def hrefs_of(urls: Urls, thread_id: str, *, stored: bool) -> dict[str, str]:
-    """Where things are done to a thread; what needs a branch only for a thread that has one."""
-    names = ("mode", "model", "queue", "dialogs", "retry", "commands", "files")
-    of_branch = ("name", "fork", "delete", "compact", "tree", "label") if stored else ()
-    return {name: urls.below(thread_id, name) for name in (*names, *of_branch)}
+PLACES = (
+    "mode", "model", "queue", "dialogs", "retry", "commands", "files",
+    "name", "fork", "delete", "compact", "tree", "label",
+)  # fmt: skip
+
+
+def hrefs_of(urls: Urls, thread_id: str) -> dict[str, str]:
+    """Where things are done to a thread. The page hides what needs a branch while there is none."""
+    return {place: urls.below(thread_id, place) for place in PLACES}
 
 
 def _with_current(
