@@ -17,7 +17,7 @@ from enso.host.contract import DialogAnswer, PromptImage
 from enso.server.bodies import form_body, json_body
 from enso.server.htmx import HtmxRequest
 from enso.server.pages import page_urls
-from enso.server.prompts import checked_images, checked_message
+from enso.server.prompts import checked_id, checked_images, checked_message
 from enso.server.refusals import Refused
 from enso.server.registry import no_directory
 from enso.server.services import Services
@@ -206,13 +206,6 @@ ACTIONS = (
         refusals=(NOT_STORED, NOT_NOW),
     ),
 )
-
-
-def checked_id(thread_id: str) -> str:
-    """A thread id that may be one; raises ``Refused`` 400."""
-    if not thread_ids.is_thread_id(thread_id):
-        raise Refused(400, "malformed-id", thread_ids.refused_id_sentence(thread_id))
-    return thread_id
 
 
 def answer_dialog(

@@ -8,22 +8,21 @@ from __future__ import annotations
 
 import base64
 import binascii
-from datetime import UTC, datetime
 
 from flask import Blueprint, Response, request
 from pydantic import BaseModel
 
 from enso import thread_ids, wire
 from enso.host.contract import PromptImage
-from enso.server.actions import checked_id
 from enso.server.bodies import json_body
 from enso.server.inspection import inspection
 from enso.server.models import model_choices
 from enso.server.openapi import openapi_document
 from enso.server.pages import MAX_QUERY
-from enso.server.prompts import start_prompt
+from enso.server.prompts import checked_id, start_prompt
 from enso.server.refusals import Refused
 from enso.server.services import Services
+from enso.server.shapes import iso_seconds
 from enso.server.slots import Slot
 from enso.server.waiting import command_shape
 
@@ -31,11 +30,6 @@ from enso.server.waiting import command_shape
 def json_answer(body: BaseModel, status: int = 200) -> Response:
     """A wire shape as an answer."""
     return Response(body.model_dump_json(), status=status, mimetype="application/json")
-
-
-def _iso(seconds: float) -> str:
-    moment = datetime.fromtimestamp(seconds, UTC)
-    return moment.isoformat(timespec="milliseconds").replace("+00:00", "Z")
 
 
 def _summary(services: Services, slot: Slot) -> wire.ThreadSummary | None:
@@ -49,7 +43,7 @@ def _summary(services: Services, slot: Slot) -> wire.ThreadSummary | None:
         project_id=project.id if project is not None else str(seen.cwd),
         busy=live.busy,
         generation=live.generation,
-        last_activity_at=_iso(live.last_activity),
+        last_activity_at=iso_seconds(live.last_activity),
         session_file=str(seen.session_file) if seen.session_file else None,
     )
 

@@ -14,7 +14,7 @@ from werkzeug.datastructures import FileStorage
 from enso import thread_ids
 from enso.host.contract import PromptImage
 from enso.server.htmx import HtmxRequest
-from enso.server.pages import html_answer, page_urls, rail_request
+from enso.server.pages import page_urls, whole_page
 from enso.server.prompts import start_prompt
 from enso.server.reading import ThreadReading
 from enso.server.refusals import Refused
@@ -69,9 +69,7 @@ def blueprint(services: Services) -> Blueprint:
             error=refused.sentence,
             project_id=request.form.get("projectId", ""),
         )
-        rail = services.presenter.rail(urls, rail_request(thread_id))
-        page = services.renderer.page(services.presenter.page(rail, pane))
-        return html_answer(page, refused.status)
+        return whole_page(services, urls, pane, status=refused.status)
 
     @commands.post("/threads/<thread_id>/prompt")
     def prompt(thread_id: str) -> Response:  # pyright: ignore[reportUnusedFunction]

@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-from datetime import UTC, datetime
-
 from enso import transcript, wire
 from enso.server.live_state import LiveThread
-from enso.server.messages import iso_time, mended
+from enso.server.shapes import iso_seconds, iso_time, mended
 from enso.server.status import mode_shape
 
 MAX_TEXT = 2000
@@ -15,7 +13,6 @@ MAX_TEXT = 2000
 def inspection(thread_id: str, live: LiveThread) -> wire.ThreadInspection:
     """The inspection as it is sent. The thread's lock is held."""
     seen = live.hosted.inspect()
-    active = datetime.fromtimestamp(live.last_activity, UTC)
     return wire.ThreadInspection(
         thread_id=thread_id,
         session_id=seen.session_id,
@@ -26,7 +23,7 @@ def inspection(thread_id: str, live: LiveThread) -> wire.ThreadInspection:
         commands=list(seen.commands),
         busy=live.busy,
         generation=live.generation,
-        last_activity_at=active.isoformat(timespec="milliseconds").replace("+00:00", "Z"),
+        last_activity_at=iso_seconds(live.last_activity),
         entries=[inspected(entry) for entry in seen.entries],
     )
 

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from flask import Blueprint, Response, request
 
-from enso.server.actions import checked_id
 from enso.server.htmx import HtmxRequest
 from enso.server.looks import dom_token
 from enso.server.pages import html_answer, page_urls, rail_request
+from enso.server.prompts import checked_id
 from enso.server.services import Services
 from enso.server.shapes import mended
 from enso.server.views import CommandsView, FilesView

@@ -16,7 +16,7 @@ from enso.server.presenter import RAIL_ROWS, RailRequest, one_line
 from enso.server.reading import NotServed, ThreadReading
 from enso.server.refusals import Refused
 from enso.server.services import Services
-from enso.server.views import Deleted
+from enso.server.views import Deleted, PaneView
 from enso.urls import Urls, kept_parameters, thread_of
 
 MAX_SHOWN = 20_000
@@ -82,6 +82,13 @@ def just_deleted(services: Services, urls: Urls) -> Deleted | None:
     return Deleted(title=one_line(title), restore_href=urls.below(thread_id, "restore"))
 
 
+def whole_page(services: Services, urls: Urls, pane: PaneView, *, status: int = 200) -> Response:
+    """A pane with the rail beside it, in which its thread is marked."""
+    rail = services.presenter.rail(urls, rail_request(pane.thread_id))
+    html = services.renderer.page(services.presenter.page(rail, pane))
+    return html_answer(html, status)
+
+
 def blueprint(services: Services) -> Blueprint:
     """The routes of this module over one server's parts."""
     pages = Blueprint("pages", __name__)
@@ -98,8 +105,7 @@ def blueprint(services: Services) -> Blueprint:
         )
         if HtmxRequest(request.headers).wants_fragment:
             return html_answer(services.renderer.pane(pane))
-        rail = services.presenter.rail(urls, rail_request(opening.reading.thread_id))
-        return html_answer(services.renderer.page(services.presenter.page(rail, pane)))
+        return whole_page(services, urls, pane)
 
     @pages.get("/")
     def fresh_page() -> Response:  # pyright: ignore[reportUnusedFunction]
@@ -114,12 +120,11 @@ def blueprint(services: Services) -> Blueprint:
         htmx = HtmxRequest(request.headers)
         current = request.args.get("current") or thread_of(htmx.current_url)
         urls = page_urls()
-        rail = services.presenter.rail(urls, rail_request(current))
         if htmx.is_htmx:
+            rail = services.presenter.rail(urls, rail_request(current))
             return html_answer(services.renderer.rail_rows(rail))
         opening = open_thread(services, current or None)
-        pane = services.presenter.pane(urls, opening.reading)
-        return html_answer(services.renderer.page(services.presenter.page(rail, pane)))
+        return whole_page(services, urls, services.presenter.pane(urls, opening.reading))
 
     @pages.get("/threads/<thread_id>/history")
     def history(thread_id: str) -> Response:  # pyright: ignore[reportUnusedFunction]
@@ -132,7 +137,6 @@ def blueprint(services: Services) -> Blueprint:
             view = services.presenter.history(urls, reading, window)
             return html_answer(services.renderer.history(view))
         pane = services.presenter.pane(urls, reading, window=window)
-        rail = services.presenter.rail(urls, rail_request(thread_id))
-        return html_answer(services.renderer.page(services.presenter.page(rail, pane)))
+        return whole_page(services, urls, pane)
 
     return pages

@@ -51,6 +51,13 @@ def checked_images(images: list[PromptImage]) -> list[PromptImage]:
     return images
 
 
+def checked_id(thread_id: str) -> str:
+    """A thread id that may be one; raises ``Refused`` 400."""
+    if not thread_ids.is_thread_id(thread_id):
+        raise Refused(400, "malformed-id", thread_ids.refused_id_sentence(thread_id))
+    return thread_id
+
+
 def start_prompt(
     services: Services,
     thread_id: str,
@@ -64,8 +71,7 @@ def start_prompt(
 
     From a form or from JSON alike; the answer's generation is the run's, 0 when none was started.
     """
-    if not thread_ids.is_thread_id(thread_id):
-        raise Refused(400, "malformed-id", thread_ids.refused_id_sentence(thread_id))
+    checked_id(thread_id)
     text = checked_message(message, images)
     done = run_slash(services, thread_id, text, project_id) if not images else None
     if done is not None:

@@ -46,6 +46,11 @@ def iso_time(milliseconds: int | None) -> str | None:
     return moment.isoformat(timespec="milliseconds").replace("+00:00", "Z")
 
 
+def iso_seconds(seconds: float) -> str:
+    """Seconds since the epoch, as this machine's clock gives them, as ISO 8601 in UTC."""
+    return iso_time(int(seconds * 1000)) or ""
+
+
 def json_value(value: Any, depth: int = 0) -> Any:
     """A JSON value that every reader can take: mended strings, finite numbers, bounded nesting."""
     if isinstance(value, str):

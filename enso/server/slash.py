@@ -64,7 +64,7 @@ def _help(given: _Given) -> SlashDone:
         f"/{command.name} {command.argument_hint}".strip() + f": {command.description}"
         for command in given.services.commands(given.thread_id)
     ]
-    return SlashDone(said=" ".join(lines))
+    return SlashDone(said="\n".join(lines))
 
 
 def _mode(given: _Given) -> SlashDone:

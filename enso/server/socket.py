@@ -12,10 +12,10 @@ import logging
 import socket as sockets
 import struct
 import threading
+import time
 from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import dataclass
-from datetime import UTC, datetime
 from typing import Any, cast
 
 from flask import Flask, request
@@ -26,6 +26,7 @@ from wsproto.events import Ping
 from enso import thread_ids, wire
 from enso.server.follow import Closed, Dialect, Follow
 from enso.server.services import Services
+from enso.server.shapes import iso_seconds
 
 log = logging.getLogger(__name__)
 
@@ -125,7 +126,7 @@ class Writer:
         frames = cast("WholeFrames", self._socket.sock)
         frames.send(self._socket.ws.send(Ping()))
         if self._follow.dialect == "json":
-            now = datetime.now(UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")
+            now = iso_seconds(time.time())
             self._socket.send(wire.HeartbeatFrame(at=now).model_dump_json())
         return True
 
