@@ -211,6 +211,8 @@ def test_the_next_prompt_continues_from_what_another_program_wrote(
         if message["role"] == "user"
     ]
     assert texts == ["one", "elsewhere", "two"]
+    # The run began on the log as it then was, not only its end was read again.
+    assert [thread.scripted.prompts for thread in host.built[:2]] == [["one"], ["two"]]
 
 
 def test_what_was_written_elsewhere_during_a_run_is_shown_after_it(
