@@ -160,7 +160,7 @@ class Follow:
         with self._thread_lock:
             text = self._snapshot(self).text(self.dialect)
             with self._wake:
-                self._drop_waiting()
+                # Nothing waits: frames are not taken while a snapshot is due.
                 self._due_snapshot = False
         return text
 
