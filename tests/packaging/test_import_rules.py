@@ -20,7 +20,7 @@ RULES = {
     "session-file": ("enso/server/rail.py", "import enso.host.decode"),
     "seam": ("enso/server/reading.py", "from enso.host import usage"),
     "runtimes": ("enso/host/decode.py", "from subprocess import run"),
-    "web": ("enso/host/contract.py", "import flask"),
+    "web": ("enso/host/contract/refusals.py", "import flask"),
 }
 """For each contract an import that it must refuse."""
 

@@ -1,0 +1,106 @@
+"""The contract between a thread's durable log and everything above it.
+
+Whoever stores threads and runs them implements these Protocols: ``enso.host.session_host`` over
+JSONL session files, and a fake over plain transcripts in the tests; one suite runs over both. What
+crosses is the transcript of ours (``enso.transcript``): no entry of a file format, no event of a
+runtime's own.
+
+Threads of the operating system are called workers here. Every method may be called from any worker.
+Import this package, not its modules.
+"""
+
+from __future__ import annotations
+
+from enso.host.contract.events import (
+    ActivityChanged,
+    DialogClosed,
+    DialogOpened,
+    EntryStored,
+    EventListener,
+    MessageDropped,
+    MessageStarted,
+    PartDelta,
+    PartReplaced,
+    PartStarted,
+    QueueChanged,
+    RunNotice,
+    RunSettled,
+    ThreadEvent,
+    ToolProgress,
+)
+from enso.host.contract.host import AgentHost, ChangeListener, HostReadiness
+from enso.host.contract.live import HostedThread, HostedThreadInspection, ToolCallVerdict
+from enso.host.contract.refusals import (
+    HostError,
+    PromptRefused,
+    SessionDirectoryRefused,
+    SessionNotWritten,
+    SessionUnreadable,
+    ThreadNotStored,
+)
+from enso.host.contract.runtime import ThreadRuntime
+from enso.host.contract.stored import (
+    PermissionModeChoice,
+    PermissionModeId,
+    PermissionModeState,
+    StoredThread,
+    StoredThreadRead,
+    ThreadEnd,
+)
+from enso.host.contract.waiting import (
+    Activity,
+    Command,
+    Dialog,
+    DialogAnswer,
+    DialogOption,
+    ModelChoice,
+    ModelInUse,
+    PromptImage,
+    QueuedPrompt,
+)
+
+__all__ = [
+    "Activity",
+    "ActivityChanged",
+    "AgentHost",
+    "ChangeListener",
+    "Command",
+    "Dialog",
+    "DialogAnswer",
+    "DialogClosed",
+    "DialogOpened",
+    "DialogOption",
+    "EntryStored",
+    "EventListener",
+    "HostError",
+    "HostReadiness",
+    "HostedThread",
+    "HostedThreadInspection",
+    "MessageDropped",
+    "MessageStarted",
+    "ModelChoice",
+    "ModelInUse",
+    "PartDelta",
+    "PartReplaced",
+    "PartStarted",
+    "PermissionModeChoice",
+    "PermissionModeId",
+    "PermissionModeState",
+    "PromptImage",
+    "PromptRefused",
+    "QueueChanged",
+    "QueuedPrompt",
+    "RunNotice",
+    "RunSettled",
+    "SessionDirectoryRefused",
+    "SessionNotWritten",
+    "SessionUnreadable",
+    "StoredThread",
+    "StoredThreadRead",
+    "ThreadEnd",
+    "ThreadEvent",
+    "ThreadNotStored",
+    "ThreadRuntime",
+    "ToolCallVerdict",
+    "ToolProgress",
+]

@@ -1,0 +1,108 @@
+"""The host: where threads are stored and run."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Protocol
+
+from enso.host.contract.live import HostedThread
+from enso.host.contract.stored import PermissionModeState, StoredThread, StoredThreadRead
+from enso.host.contract.waiting import Command, ModelChoice, ModelInUse
+from enso.transcript import TranscriptEntry
+
+ChangeListener = Callable[[frozenset[str]], None]
+"""Told the ids of threads whose log was made, grew, shrank or went; called from any worker."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class HostReadiness:
+    """Whether a prompt to a new thread could be answered, and what to do if it could not."""
+
+    model: ModelInUse | None
+    what_to_do: str = ""
+    warnings: tuple[str, ...] = field(default=())
+
+
+class AgentHost(Protocol):
+    """Where threads are stored and run."""
+
+    def create_session(
+        self, thread_id: str, new_session_directory: Callable[[], Path]
+    ) -> HostedThread:
+        """Open the log under this id in the directory it records, or create one under this id.
+
+        ``new_session_directory`` is asked only when there is no log under the id. Raises
+        ``SessionDirectoryRefused`` or ``SessionUnreadable``; then nothing was built or written.
+        """
+        ...
+
+    def list_sessions(self) -> list[StoredThread]:
+        """Every stored thread in a directory this host serves, newest first, each id once."""
+        ...
+
+    def stored_thread(self, thread_id: str) -> StoredThread | None:
+        """The listing's row of one thread; ``None`` when it would not be listed."""
+        ...
+
+    def stored_thread_directory(self, thread_id: str) -> Path | None:
+        """The directory the log under this id records, served or not; ``None`` without a log."""
+        ...
+
+    def read_stored_thread(self, thread_id: str) -> StoredThreadRead | None:
+        """Read a thread cold; builds and writes nothing. ``None``: no log, or not served."""
+        ...
+
+    def fresh_permission_mode(self) -> PermissionModeState:
+        """What a new thread starts in."""
+        ...
+
+    def stored_permission_mode(self, transcript: Sequence[TranscriptEntry]) -> PermissionModeState:
+        """The mode a transcript ends in: its last ``modes`` entry, else the fresh state."""
+        ...
+
+    def readiness(self, transcript: Sequence[TranscriptEntry] = ()) -> HostReadiness:
+        """Which model a prompt to the thread of this transcript would go to, without building."""
+        ...
+
+    def provider_name(self, provider: str) -> str:
+        """The display name of a provider id (``OpenAI``); the id itself when it has none."""
+        ...
+
+    def models(self) -> list[ModelChoice]:
+        """Every configured model that a prompt could go to, in the order of the configuration."""
+        ...
+
+    def commands(self, directory: Path) -> tuple[Command, ...]:
+        """The slash commands of a thread of this directory, without building one."""
+        ...
+
+    def files(self, directory: Path, query: str, limit: int) -> tuple[str, ...]:
+        """Files and directories below a served directory that fit a query, the best first."""
+        ...
+
+    def fork(self, thread_id: str, entry_id: str | None, new_id: str) -> Path:
+        """Store a new thread under ``new_id``: the branch up to this user message, without it.
+
+        Entries keep their ids; the header names the file it comes from. ``None``: the whole branch.
+        A fork that holds no answer yet is not stored: it is returned as the path it will have, and
+        ``create_session`` under ``new_id`` continues it. Raises ``HostError``.
+        """
+        ...
+
+    def delete(self, thread_id: str) -> None:
+        """Move a stored thread, which must not be live, to the trash. Raises ``HostError``."""
+        ...
+
+    def restore(self, thread_id: str) -> bool:
+        """Take a deleted thread back from the trash; False when it is not there."""
+        ...
+
+    def on_change(self, listener: ChangeListener) -> Callable[[], None]:
+        """Watch the store; returns what ends the watch."""
+        ...
+
+    def close(self) -> None:
+        """End the watch and every child process."""
+        ...

@@ -1,0 +1,78 @@
+"""A live thread: its runtime, and a read-only view of what it holds."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Literal, Protocol
+
+from enso.host.contract.events import ThreadEvent
+from enso.host.contract.runtime import ThreadRuntime
+from enso.host.contract.stored import PermissionModeState
+from enso.transcript import TranscriptEntry, Usage
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class HostedThreadInspection:
+    """What one live thread holds. ``session_file`` is ``None`` until the file exists."""
+
+    session_id: str
+    cwd: Path
+    session_dir: Path
+    session_file: Path | None
+    entries: tuple[TranscriptEntry, ...]
+    commands: tuple[str, ...]
+    name: str | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ToolCallVerdict:
+    """What would be said of a tool call: allowed, asked about, or refused with a reason."""
+
+    verdict: Literal["allow", "ask", "refuse"]
+    reason: str = ""
+
+
+class HostedThread(Protocol):
+    """A live thread: its runtime, and a read-only view of what it holds."""
+
+    @property
+    def runtime(self) -> ThreadRuntime:
+        """What runs it."""
+        ...
+
+    @property
+    def loaded_extension_paths(self) -> Sequence[str]:
+        """The extensions that were loaded, for inspection."""
+        ...
+
+    def inspect(self) -> HostedThreadInspection:
+        """The branch and where it is kept, as of now."""
+        ...
+
+    def usage(self) -> Usage:
+        """The spend of the whole file, every branch, as pi's ``getSessionStats`` adds it."""
+        ...
+
+    def emitted_events(self) -> list[ThreadEvent]:
+        """The last events of the current or last run; a fresh copy per call."""
+        ...
+
+    def permission_mode(self) -> PermissionModeState:
+        """The mode this thread is in now."""
+        ...
+
+    def probe_tool_call(
+        self, tool_name: str, arguments: Mapping[str, Any]
+    ) -> ToolCallVerdict | None:
+        """What the runtime would say of this call; runs nothing. ``None``: no rule knows it."""
+        ...
+
+    def changed_elsewhere(self) -> bool:
+        """Whether another process changed the thread's log since this one last read or wrote it."""
+        ...
+
+    def close(self) -> None:
+        """Close the runtime and let go of the log."""
+        ...

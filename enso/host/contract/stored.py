@@ -1,0 +1,69 @@
+"""What is stored: a row of the listing, a cold read, and the mode that a thread is in."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import datetime
+from pathlib import Path
+from typing import Literal
+
+from enso.transcript import TranscriptEntry, Usage
+
+ThreadEnd = Literal["complete", "refused", "aborted", "cut-by-length", "interrupted", "empty"]
+"""How the stored branch ends: the rail's mark."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class StoredThread:
+    """One stored thread, as the rail lists it.
+
+    ``first_message`` is the first user message verbatim, empty when there is none or it has no
+    text. ``name`` is the name a person gave it. ``modified`` (UTC) is the newest user or assistant
+    message's time, never later than the file's own. ``message_count`` counts ``message`` entries of
+    the whole file, as pi does. ``path`` is for logs and debugging: nothing above the host opens it.
+    """
+
+    id: str
+    path: Path
+    cwd: Path
+    modified: datetime
+    message_count: int
+    first_message: str
+    name: str | None
+    end: ThreadEnd
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class StoredThreadRead:
+    """A stored thread read cold: its branch from root to leaf, and the spend of the whole file.
+
+    ``skipped_lines`` counts lines that held something which is no entry: damage that the pane says.
+    """
+
+    id: str
+    cwd: Path
+    entries: tuple[TranscriptEntry, ...]
+    usage: Usage
+    name: str | None = None
+    skipped_lines: int = 0
+
+
+PermissionModeId = Literal["plan", "ask", "edit", "auto"]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PermissionModeChoice:
+    """One mode that can be chosen, with its words."""
+
+    id: str
+    label: str
+    description: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PermissionModeState:
+    """The mode a thread is in. ``mode`` may be a name this server does not know: treated as ask."""
+
+    mode: str
+    agent: str | None
+    modes: tuple[PermissionModeChoice, ...]

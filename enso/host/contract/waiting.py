@@ -1,0 +1,113 @@
+"""What a run waits for and does, and what a person chooses and sends."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, Literal
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DialogOption:
+    """One answer that can be chosen; ``value`` is what ``DialogAnswer`` says."""
+
+    value: str
+    label: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Dialog:
+    """A question that holds up a run until a person answers it, however long that takes.
+
+    A ``permission`` asks about a call of ``tool_name`` with ``arguments``; its values are ``once``,
+    ``thread`` and ``deny``. A ``confirm``'s are ``yes`` and ``no``. An ``input`` or ``editor`` is
+    answered by any text. Times are milliseconds since the epoch.
+    """
+
+    id: str
+    kind: Literal["permission", "select", "confirm", "input", "editor"]
+    title: str
+    message: str = ""
+    options: tuple[DialogOption, ...] = ()
+    tool_name: str = ""
+    arguments: Any = None
+    tool_call_id: str = ""
+    created_at: int
+    expires_at: int | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DialogAnswer:
+    """What a person said: a value, or that the question was put away; ``reason`` for a ``deny``."""
+
+    value: str | None = None
+    cancelled: bool = False
+    reason: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class QueuedPrompt:
+    """A message that waits: ``steer`` for the current tools, ``after`` for the run to settle."""
+
+    id: str
+    message: str
+    when: Literal["steer", "after"]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Activity:
+    """What a busy run is doing now, for the status line.
+
+    ``until`` (ms since the epoch) is when a ``retry-wait`` ends; ``attempt`` of ``attempts`` is the
+    retry that follows it.
+    """
+
+    kind: Literal[
+        "asking", "answering", "tools", "retry-wait", "compacting", "stopping", "needs-you"
+    ]
+    detail: str = ""
+    until: int | None = None
+    attempt: int = 0
+    attempts: int = 0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Command:
+    """A slash command, named without its slash.
+
+    ``prompt`` and ``skill`` ones are expanded by the runtime when a prompt begins with them; an
+    ``enso`` one is done by whoever takes it from the person, through the contract's methods.
+    """
+
+    name: str
+    description: str
+    source: Literal["enso", "prompt", "skill"]
+    argument_hint: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ModelChoice:
+    """A model that can be chosen, with the thinking levels that it takes."""
+
+    provider: str
+    model: str
+    label: str
+    levels: tuple[str, ...]
+    context_window: int | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ModelInUse:
+    """The model that the next prompt goes to, in words for the composer's chip."""
+
+    provider: str
+    model: str
+    label: str
+    context_window: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class PromptImage:
+    """An image that comes with a prompt; ``data`` is base64."""
+
+    mime_type: str
+    data: str
