@@ -21,6 +21,9 @@ from enso.server.views import HistoryView
 from enso.urls import Urls
 
 
+GONE = "This thread's file is gone: it was deleted or moved. The next prompt starts it anew."
+
+
 class Press:
     """Publishes changes and makes snapshots. Every method wants the slot's lock held."""
 
@@ -51,7 +54,10 @@ class Press:
             return Outgoing(frame, self._page(slot, frame, window))
         # The page's beginning is not on this branch (or the page was empty): it begins anew.
         window = last_page(frame.messages)
-        return Outgoing(frame, self._before(slot, window) + self._page(slot, frame, window))
+        html = self._before(slot, window) + self._page(slot, frame, window)
+        if follow.first and not reading.stored:
+            html += self._html(slot, wire.NoticeFrame(message=GONE))
+        return Outgoing(frame, html)
 
     def _page(self, slot: Slot, frame: wire.SnapshotFrame, window: Window) -> str:
         return self._html(slot, frame.model_copy(update={"messages": list(window.messages)}))

@@ -336,3 +336,18 @@ def test_without_a_directory_to_run_in_the_fresh_page_says_so(
     html = client.get("/").text
     assert "nowhere to run" in html
     assert "<textarea" not in html
+
+
+def test_a_page_whose_thread_is_deleted_elsewhere_says_so(
+    host: FakeHost, listening: Listening
+) -> None:
+    """An open page does not empty without a word; a page that began empty says nothing."""
+    host.store("t1", user("Hi", id="u1"), assistant("Hello."))
+    with listening.follow("t1", html=True, first="u1") as socket:
+        assert "Hello." in socket.text()
+        host.remove("t1")
+        while "file is gone" not in (text := socket.text()):
+            pass
+    assert "Hello." not in text
+    with listening.follow("never-stored", html=True) as socket:
+        assert "file is gone" not in socket.text()
