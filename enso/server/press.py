@@ -20,7 +20,6 @@ from enso.server.slots import Slot
 from enso.server.views import HistoryView
 from enso.urls import Urls
 
-
 GONE = "This thread's file is gone: it was deleted or moved. The next prompt starts it anew."
 
 
