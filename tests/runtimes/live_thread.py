@@ -103,11 +103,15 @@ class LiveThread:
     # -- what is stored ---------------------------------------------------------------------------
 
     def lines(self) -> list[dict[str, Any]]:
-        """The file's lines, header first; empty without a file."""
+        """The file's whole lines, header first; empty without a file.
+
+        A read beside a write may see the beginning of a line: that line is not there yet.
+        """
         path = self.session.path
         if not path.exists():
             return []
-        return [json.loads(line) for line in path.read_bytes().split(b"\n") if line]
+        whole, _newline, _begun = path.read_bytes().rpartition(b"\n")
+        return [json.loads(line) for line in whole.split(b"\n") if line]
 
     def kinds(self) -> list[str]:
         """What the file's lines are, header first: ``message:user`` and the like."""
