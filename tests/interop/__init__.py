@@ -1,0 +1,1 @@
+"""Tests with the real pi: two of its versions, from npm, against the scripted model endpoint."""
