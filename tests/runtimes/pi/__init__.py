@@ -1,0 +1,1 @@
+"""The runtime over pi, with processes that speak its protocol."""
