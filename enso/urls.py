@@ -67,6 +67,10 @@ class Urls:
         """Where something is done to a thread, or asked of it; ``name`` is the path's last part."""
         return self._with(f"/threads/{quote(thread_id, safe='')}/{name}")
 
+    def prepare(self) -> str:
+        """Where a page says that somebody types a prompt."""
+        return "/prepare"
+
     def waiting(self) -> str:
         """The page of every dialog that waits."""
         return self._with("/waiting")

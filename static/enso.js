@@ -230,7 +230,16 @@
     if (!form?.matches("[data-composer]") || !(event.target instanceof HTMLTextAreaElement)) return;
     if (failed.delete(form)) form.elements.promptId.value = newId();
     store((storage) => storage.setItem(draftKey(), event.target.value));
+    prepare(form);
   });
+
+  // Somebody types: what the first prompt needs is loaded meanwhile. Said once a page.
+  let prepared = false;
+  function prepare(form) {
+    if (prepared) return;
+    prepared = true;
+    fetch(form.dataset.prepare, { method: "POST" }).catch(() => (prepared = false));
+  }
 
   // -- images in the composer -------------------------------------------------------------------
 

@@ -67,6 +67,10 @@ class RuntimeFactory(Protocol):
         """The slash commands of a thread of this directory."""
         ...
 
+    def prepare(self) -> None:
+        """Get ready for a prompt, in the background."""
+        ...
+
     def close(self) -> None:
         """End every child process."""
         ...
@@ -228,6 +232,10 @@ class SessionHost:
     def commands(self, directory: Path) -> tuple[Command, ...]:
         """The slash commands of a thread of this directory."""
         return self._runtimes.commands(directory)
+
+    def prepare(self) -> None:
+        """Get ready for a prompt that is about to come, in the background."""
+        self._runtimes.prepare()
 
     def readiness(self, transcript: Sequence[TranscriptEntry] = ()) -> HostReadiness:
         """Which model a prompt to the thread of this transcript would go to, without building."""

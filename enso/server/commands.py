@@ -1,5 +1,7 @@
 """POST of a prompt from a page: an htmx form gets 202, a plain one 303 to the thread.
 
+Also the word that somebody types one, so that what it needs is loaded when it comes.
+
 A refusal is answered with its status and its sentence; the form keeps what was typed.
 """
 
@@ -31,18 +33,19 @@ def _uploaded(files: Iterable[FileStorage]) -> list[PromptImage]:
     ]
 
 
+def _answered(thread_id: str, done: SlashDone) -> Response:
+    target = page_urls().thread(done.new_thread_id or thread_id)
+    if not HtmxRequest(request.headers).is_htmx:
+        return Response(status=303, headers={"Location": target})
+    if done.new_thread_id:
+        return Response(status=202, headers={"HX-Redirect": target})
+    # The address bar names the thread from its first prompt on.
+    return Response(status=202, headers={"HX-Push-Url": target})
+
+
 def blueprint(services: Services) -> Blueprint:
     """The routes of this module over one server's parts."""
     commands = Blueprint("commands", __name__)
-
-    def answered(thread_id: str, done: SlashDone) -> Response:
-        target = page_urls().thread(done.new_thread_id or thread_id)
-        if not HtmxRequest(request.headers).is_htmx:
-            return Response(status=303, headers={"Location": target})
-        if done.new_thread_id:
-            return Response(status=202, headers={"HX-Redirect": target})
-        # The address bar names the thread from its first prompt on.
-        return Response(status=202, headers={"HX-Push-Url": target})
 
     def prompt_from_form(thread_id: str) -> Response:
         form = request.form
@@ -54,7 +57,7 @@ def blueprint(services: Services) -> Blueprint:
             prompt_id=form.get("promptId", "")[:200] or None,
             project_id=form.get("projectId", "") or None,
         )
-        return answered(thread_id, done)
+        return _answered(thread_id, done)
 
     def refused_form(thread_id: str, refused: Refused) -> Response:
         """A plain form's refusal: the thread's page, with what was typed still in it."""
@@ -79,5 +82,10 @@ def blueprint(services: Services) -> Blueprint:
             if HtmxRequest(request.headers).is_htmx or not thread_ids.is_thread_id(thread_id):
                 raise
             return refused_form(thread_id, refused)
+
+    @commands.post("/prepare")
+    def prepare() -> Response:  # pyright: ignore[reportUnusedFunction]
+        services.host.prepare()
+        return Response(status=204)
 
     return commands

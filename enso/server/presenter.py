@@ -228,6 +228,7 @@ class Presenter:
             blocked = NO_PROJECT
         return Composer(
             action=urls.prompt(reading.thread_id),
+            prepare_href=urls.prepare(),
             prompt_id=str(uuid.uuid4()),
             blocked=blocked,
             model_label=reading.model.label if reading.model else "",

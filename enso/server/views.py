@@ -69,6 +69,7 @@ class Composer:
     """The form that takes a prompt. ``blocked`` is what to do first, when no prompt can be sent."""
 
     action: str
+    prepare_href: str  # told once somebody types
     prompt_id: str
     blocked: str
     model_label: str

@@ -539,6 +539,16 @@ def test_a_stored_mode_is_the_threads_mode_live_and_cold(store: Store, mode: str
     assert store.host.create_session("t1", never).permission_mode().mode == mode
 
 
+def test_preparing_for_a_prompt_builds_and_writes_nothing(store: Store) -> None:
+    """A page may say that somebody types as often as it likes."""
+    store.put("t1", ("user", "Hi"))
+    before = store.trace()
+    store.host.prepare()
+    store.host.prepare()
+    assert store.trace() == before
+    assert store.built() == 0
+
+
 def test_readiness_names_the_model_without_building(store: Store) -> None:
     """Which model would answer is known before anything is built."""
     readiness = store.host.readiness()

@@ -38,6 +38,19 @@ def test_a_new_thread_waits_for_its_prompt(enso: EnsoPage) -> None:
     expect(enso.text).to_be_focused()
 
 
+def test_a_page_says_once_that_somebody_types(enso: EnsoPage) -> None:
+    """What the first prompt needs is loaded from the first letter on."""
+    told: list[str] = []
+    enso.page.on("request", lambda request: told.append(request.url.partition("/prepare")[1]))
+    with enso.page.expect_response("**/prepare") as answer:
+        enso.text.press_sequentially("Is it")
+    assert answer.value.status == 204
+    enso.text.press_sequentially(" ready?")
+    enso.text.press("Enter")
+    expect(enso.prompts).to_have_count(1)
+    assert told.count("/prepare") == 1
+
+
 def test_enter_sends_and_shift_enter_breaks_the_line(enso: EnsoPage) -> None:
     """A prompt of two lines is one prompt; the form is empty after it, the caret still there."""
     enso.text.press_sequentially("first")
@@ -69,12 +82,12 @@ def test_a_key_of_an_input_method_does_not_send(enso: EnsoPage) -> None:
 def test_enter_on_an_empty_composer_sends_nothing(enso: EnsoPage) -> None:
     """Blank text is no prompt."""
     posts: list[str] = []
-    enso.page.on("request", lambda one: posts.append(one.method))
+    enso.page.on("request", lambda one: posts.append(f"{one.method} {one.url}"))
     enso.text.fill("  ")
     enso.text.press("Enter")
     enso.text.press("Enter")
     enso.ask("something")
-    assert posts.count("POST") == 1
+    assert len([one for one in posts if one.startswith("POST") and one.endswith("/prompt")]) == 1
 
 
 def test_a_prompt_that_is_refused_stays_in_the_composer(enso: EnsoPage, watched: Watched) -> None:

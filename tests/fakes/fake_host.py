@@ -140,6 +140,7 @@ class FakeHost:
         self.asked: list[str] = []
         self.built: list[FakeThread] = []
         self.closed = False
+        self.prepared = 0
         self._model = model
         self._gone: set[Path] = set()
         self._threads: dict[str, _Stored] = {}
@@ -344,6 +345,10 @@ class FakeHost:
     def models(self) -> list[ModelChoice]:
         """Two scripted models."""
         return list(MODEL_CHOICES) if self._model is not None else []
+
+    def prepare(self) -> None:
+        """A scripted model is always ready; that it was asked is counted."""
+        self.prepared += 1
 
     def commands(self, directory: Path) -> tuple[Command, ...]:
         """The commands of any thread."""

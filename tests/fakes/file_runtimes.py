@@ -70,6 +70,9 @@ class ScriptedRuntimes:
         del directory
         return COMMANDS
 
+    def prepare(self) -> None:
+        """Nothing to load."""
+
     def close(self) -> None:
         """Nothing to end."""
         self.closed = True

@@ -251,6 +251,7 @@ def composer(**fields: Any) -> Composer:
     """A composer that can send."""
     given: dict[str, Any] = {
         "action": "/threads/t1/prompt",
+        "prepare_href": "/prepare",
         "prompt_id": "prompt-1",
         "blocked": "",
         "model_label": "Lab Coder 30B",

@@ -4,7 +4,10 @@ from __future__ import annotations
 
 import subprocess
 import sys
+import threading
 from pathlib import Path
+
+from enso.host.runtimes.builtin import BuiltinRuntimes
 
 ROOT = Path(__file__).parent.parent.parent
 HEAVY = (
@@ -59,3 +62,35 @@ def test_a_protocol_that_is_not_used_is_not_loaded(tmp_path: Path) -> None:
     command = [sys.executable, "-c", source, str(tmp_path)]
     loaded = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=True).stdout
     assert loaded.strip() == "['openai']"
+
+
+def test_what_a_prompt_needs_is_loaded_before_it_once_somebody_types(tmp_path: Path) -> None:
+    """Preparing loads the library and the SDK of the model that would be asked, and no other."""
+    source = (
+        "import sys, threading\n"
+        "from pathlib import Path\n"
+        "from enso.host.runtimes.builtin import BuiltinRuntimes\n"
+        "from tests.model_server import configure, serve\n"
+        "root = Path(sys.argv[1])\n"
+        "configure(root, serve().url)\n"
+        "runtimes = BuiltinRuntimes(root, 'labclaude/lab-sonnet')\n"
+        "runtimes.prepare()\n"
+        "begun = [one for one in threading.enumerate() if one.name == 'enso-preparation']\n"
+        "runtimes.prepare()\n"
+        "again = [one for one in threading.enumerate() if one.name == 'enso-preparation']\n"
+        "[one.join(60) for one in begun]\n"
+        "names = ('pydantic_ai', 'openai', 'anthropic', 'google.genai')\n"
+        "print(len(begun), begun == again, [name for name in names if name in sys.modules])\n"
+        "runtimes.close()\n"
+    )
+    command = [sys.executable, "-c", source, str(tmp_path)]
+    loaded = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=True).stdout
+    assert loaded.strip() == "1 True ['pydantic_ai', 'anthropic']"
+
+
+def test_preparing_without_a_model_does_nothing(tmp_path: Path) -> None:
+    """A page may say that somebody types when nothing could be asked: that is no fault."""
+    runtimes = BuiltinRuntimes(tmp_path, "nobody/nothing")
+    runtimes.prepare()
+    assert "enso-preparation" not in {one.name for one in threading.enumerate()}
+    runtimes.close()

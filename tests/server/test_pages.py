@@ -48,6 +48,16 @@ def test_a_url_names_its_thread_and_none_is_a_fresh_page(
     assert host.built == []
 
 
+def test_the_composer_says_where_it_is_told_that_somebody_types(
+    host: FakeHost, client: FlaskClient
+) -> None:
+    """The host gets ready at that word; nothing is built."""
+    (href,) = re.findall(r'data-prepare="([^"]+)"', client.get("/").text)
+    assert client.post(href).status_code == 204
+    assert host.prepared == 1
+    assert host.built == []
+
+
 @pytest.mark.parametrize("bad", ["..%2F..%2Fetc", "a%2Fb", "-x", "%00", "a%20b", "x" * 300])
 def test_a_malformed_id_is_a_fresh_page_and_said(client: FlaskClient, bad: str) -> None:
     """Whatever stands where an id should, the page is fresh under its own id and says why."""

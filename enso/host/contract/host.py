@@ -74,6 +74,13 @@ class AgentHost(Protocol):
         """Every configured model that a prompt could go to, in the order of the configuration."""
         ...
 
+    def prepare(self) -> None:
+        """Get ready, in the background, for a prompt that is about to come: somebody types.
+
+        Returns at once, raises nothing, and is cheap to call again.
+        """
+        ...
+
     def commands(self, directory: Path) -> tuple[Command, ...]:
         """The slash commands of a thread of this directory, without building one."""
         ...

@@ -7,11 +7,11 @@ message, whatever happens to it. What comes after an answer is the agent's loop'
 from __future__ import annotations
 
 import asyncio
-import os
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from enso.host.contract import Activity, MessageStarted, ThreadEvent
 from enso.host.runtimes.builtin.activities import Activities
+from enso.host.runtimes.builtin.library import Library, load_library
 from enso.host.runtimes.builtin.model import Model
 from enso.host.runtimes.builtin.run import Run, Stopped
 from enso.host.runtimes.builtin.services import Services
@@ -171,7 +171,7 @@ class Asker:
 
     # -- both -------------------------------------------------------------------------------------
 
-    async def _ending(self, answer: Answer, library: _Library, stream: Any) -> Ending:
+    async def _ending(self, answer: Answer, library: Library, stream: Any) -> Ending:
         """How an answer ended; a refusal is one way to. Raises what is a fault of ours."""
         try:
             return await self._run.step(stream)
@@ -182,31 +182,16 @@ class Asker:
                 raise
             return answer.failed(error)
 
-    async def _library(self) -> _Library:
+    async def _library(self) -> Library:
         """The model library, loaded while the model gets ready; it takes a second the first time.
 
         A server that only shows pages never loads it.
         """
         library, _ = await asyncio.gather(
-            asyncio.to_thread(_load_library), asyncio.to_thread(self._services.warm, self.model)
+            asyncio.to_thread(load_library), asyncio.to_thread(self._services.warm, self.model)
         )
         return library
 
 
 def _tell_nobody(event: ThreadEvent) -> None:
     del event
-
-
-class _Library(NamedTuple):
-    """The modules that need the model library."""
-
-    answer: Any
-    errors: Any
-
-
-def _load_library() -> _Library:
-    os.environ.setdefault("PYDANTIC_AI_NO_BANNER", "1")
-    from enso.host.runtimes.builtin import answer, provider_errors, request  # noqa: PLC0415
-
-    assert request  # noqa: S101 - imported here so that it is not imported in the event loop
-    return _Library(answer, provider_errors)

@@ -25,6 +25,7 @@ from enso.host.runtimes.builtin.local_model import LocalModel, LocalModelFailed
 from enso.host.runtimes.builtin.model import Model
 from enso.host.runtimes.builtin.model_choice import choose_model, model_choices, usable_model
 from enso.host.runtimes.builtin.model_description import ModelName, provider_name
+from enso.host.runtimes.builtin.preparation import Preparation
 from enso.host.runtimes.builtin.run_settings import RunSettings, run_settings
 from enso.host.runtimes.builtin.runtime import BuiltinRuntime
 from enso.host.runtimes.builtin.slash import slash_commands
@@ -69,6 +70,7 @@ class BuiltinRuntimes:
         self._timeouts = timeouts or Timeouts()
         self._worker = Worker("enso-builtin")
         self._local = LocalModel()
+        self._preparation = Preparation(self._local)
         self._connections: Connections | None = None
 
     # -- the contract -----------------------------------------------------------------------------
@@ -100,6 +102,11 @@ class BuiltinRuntimes:
     def commands(self, directory: Path) -> tuple[Command, ...]:
         """The slash commands of a thread of this directory."""
         return slash_commands(directory, self._agent_dir)
+
+    def prepare(self) -> None:
+        """Load what a prompt to a new thread will need, in the background."""
+        with contextlib.suppress(PromptRefused):
+            self._preparation.begin(self._choose(None))
 
     def close(self) -> None:
         """End the event loop, every connection, every command and the bundled model's process."""
