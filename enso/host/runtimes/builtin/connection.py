@@ -19,6 +19,7 @@ from pydantic_ai.settings import ModelSettings
 
 from enso.host.runtimes.builtin.model import Model
 from enso.host.runtimes.builtin.provider_keys import Access
+from enso.host.runtimes.builtin.sent_as_is import send_as_is
 from enso.host.runtimes.builtin.timeouts import Timeouts
 
 _NO_KEY: Final = "unused"
@@ -121,6 +122,8 @@ def _openai_provider(
         default_headers=headers,
         max_retries=0,
     )
+    send_as_is(sdk.chat.completions, "messages")
+    send_as_is(sdk.responses, "input")
     if model.provider == "openai":
         return OpenAIProvider(openai_client=sdk)
     # What the environment says of an account with OpenAI is for OpenAI.
