@@ -8,8 +8,11 @@ from collections.abc import Callable, Generator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import Any, Final, Literal, Protocol, runtime_checkable
 
+from enso.host.context import ContextWalk, request_detail
 from enso.host.contract import (
     Activity,
+    BranchContext,
+    BranchRequestDetail,
     Command,
     Dialog,
     DialogAnswer,
@@ -19,11 +22,13 @@ from enso.host.contract import (
     PermissionModeState,
     PromptImage,
     QueuedPrompt,
+    RequestNumber,
     ThreadEvent,
     ThreadRuntime,
     ToolCallVerdict,
 )
 from enso.host.decode import decode_entry
+from enso.host.entry_text import entry_text
 from enso.host.modes import stored_mode
 from enso.host.session_file import SessionFile
 from enso.host.session_log import Entry
@@ -199,6 +204,18 @@ class SessionThread:
         """The spend of the whole file."""
         return self._view.usage()
 
+    def branch_context(self) -> BranchContext:
+        """The branch's context, request by request."""
+        return self._view.context()
+
+    def branch_request_detail(self, request: RequestNumber) -> BranchRequestDetail | None:
+        """One request element by element."""
+        return request_detail(self._session.branch(), request)
+
+    def stored_entry(self, entry_id: str) -> str | None:
+        """An entry as it is stored, or will be, as JSON to be looked at."""
+        return entry_text(self._session.entries(), entry_id)
+
     def emitted_events(self) -> list[ThreadEvent]:
         """The last events of the current or last run; a fresh copy per call."""
         return self._runtime.events()
@@ -233,6 +250,8 @@ class _BranchView:
         self._decoded: list[TranscriptEntry] = []
         self._counted: list[Entry] = []
         self._usage = Usage()
+        self._walked: list[Entry] = []
+        self._walk = ContextWalk()
 
     def entries(self) -> tuple[TranscriptEntry, ...]:
         """The transcript, root to leaf."""
@@ -254,6 +273,17 @@ class _BranchView:
             self._usage += total_usage(entries[kept:])
             self._counted = entries
             return self._usage
+
+    def context(self) -> BranchContext:
+        """The context at each request of the branch."""
+        with self._lock:
+            branch = self._session.branch()
+            kept = _common(self._walked, branch)
+            if kept < len(self._walked):
+                kept, self._walk = 0, ContextWalk()
+            self._walk.extend(branch[kept:])
+            self._walked = branch
+            return self._walk.context()
 
 
 def _common(before: Sequence[Entry], after: Sequence[Entry]) -> int:

@@ -12,7 +12,9 @@ from pathlib import Path
 from typing import Protocol
 from weakref import WeakValueDictionary
 
+from enso.host.context import branch_context, request_detail
 from enso.host.contract import (
+    BranchRequestDetail,
     ChangeListener,
     Command,
     HostedThread,
@@ -20,15 +22,18 @@ from enso.host.contract import (
     ModelChoice,
     PermissionModeState,
     PromptRefused,
+    RequestNumber,
     SessionDirectoryRefused,
     SessionNotWritten,
     SessionUnreadable,
     StoredThread,
+    StoredThreadContext,
     StoredThreadRead,
     ThreadNotStored,
     ThreadRuntime,
 )
 from enso.host.decode import decode_branch
+from enso.host.entry_text import entry_text
 from enso.host.hosted_thread import SessionThread
 from enso.host.modes import fresh_mode, stored_mode
 from enso.host.project_files import fitting_files
@@ -154,10 +159,10 @@ class SessionHost:
 
     def read_stored_thread(self, thread_id: str) -> StoredThreadRead | None:
         """Read a thread cold: nothing is built or written. ``None``: no file, or not served."""
-        stored = self.stored_thread(thread_id)
-        log = _read(stored) if stored is not None else None
-        if stored is None or log is None:
+        found = self._read(thread_id)
+        if found is None:
             return None
+        stored, log = found
         return StoredThreadRead(
             id=stored.id,
             cwd=stored.cwd,
@@ -166,6 +171,34 @@ class SessionHost:
             name=log.name,
             skipped_lines=log.skipped,
         )
+
+    def read_stored_thread_context(self, thread_id: str) -> StoredThreadContext | None:
+        """A stored thread's context, request by request; read cold."""
+        found = self._read(thread_id)
+        if found is None:
+            return None
+        stored, log = found
+        return StoredThreadContext(
+            id=stored.id, cwd=stored.cwd, branch=branch_context(log.branch())
+        )
+
+    def read_stored_request_detail(
+        self, thread_id: str, request: RequestNumber
+    ) -> BranchRequestDetail | None:
+        """One request element by element; read cold."""
+        found = self._read(thread_id)
+        return request_detail(found[1].branch(), request) if found is not None else None
+
+    def read_stored_entry(self, thread_id: str, entry_id: str) -> str | None:
+        """An entry as the file has it, as JSON to be looked at."""
+        found = self._read(thread_id)
+        return entry_text(found[1].entries, entry_id) if found is not None else None
+
+    def _read(self, thread_id: str) -> tuple[StoredThread, SessionLog] | None:
+        """A thread's row and its file; ``None``: no file, or not served."""
+        stored = self.stored_thread(thread_id)
+        log = _read(stored) if stored is not None else None
+        return (stored, log) if stored is not None and log is not None else None
 
     def fresh_permission_mode(self) -> PermissionModeState:
         """What a new thread starts in."""

@@ -21,14 +21,17 @@ Everything is deterministic: entry ids count up, and time goes on by a second an
 from __future__ import annotations
 
 import itertools
+import json
 import threading
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import asdict, dataclass, field, replace
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, Final
 
 from enso.host.contract import (
+    BranchContext,
+    BranchRequestDetail,
     ChangeListener,
     Command,
     HostedThreadInspection,
@@ -39,10 +42,12 @@ from enso.host.contract import (
     PermissionModeState,
     PromptImage,
     PromptRefused,
+    RequestNumber,
     SessionDirectoryRefused,
     SessionNotWritten,
     SessionUnreadable,
     StoredThread,
+    StoredThreadContext,
     StoredThreadRead,
     ThreadEnd,
     ThreadEvent,
@@ -68,6 +73,7 @@ from enso.transcript import (
     TranscriptToolResult,
     Usage,
 )
+from tests.fakes.fake_context import fake_context, fake_detail
 from tests.fakes.scripted_runtime import (
     COMMANDS,
     MODEL,
@@ -267,6 +273,25 @@ class FakeHost:
                 usage=spend(stored.entries),
                 name=stored.name,
             )
+
+    def read_stored_thread_context(self, thread_id: str) -> StoredThreadContext | None:
+        """A stored thread's context, request by request."""
+        read = self.read_stored_thread(thread_id)
+        if read is None:
+            return None
+        return StoredThreadContext(id=read.id, cwd=read.cwd, branch=fake_context(read.entries))
+
+    def read_stored_request_detail(
+        self, thread_id: str, request: RequestNumber
+    ) -> BranchRequestDetail | None:
+        """One request, element by element."""
+        read = self.read_stored_thread(thread_id)
+        return fake_detail(read.entries, request) if read is not None else None
+
+    def read_stored_entry(self, thread_id: str, entry_id: str) -> str | None:
+        """An entry as JSON."""
+        read = self.read_stored_thread(thread_id)
+        return _entry_text(read.entries, entry_id) if read is not None else None
 
     def fresh_permission_mode(self) -> PermissionModeState:
         """What a new thread starts in."""
@@ -605,6 +630,18 @@ class FakeThread:
         """The spend of the whole thread."""
         return spend(self._live.entries)
 
+    def branch_context(self) -> BranchContext:
+        """The branch's context, request by request."""
+        return fake_context(tuple(self._live.entries))
+
+    def branch_request_detail(self, request: RequestNumber) -> BranchRequestDetail | None:
+        """One request, element by element."""
+        return fake_detail(tuple(self._live.entries), request)
+
+    def stored_entry(self, entry_id: str) -> str | None:
+        """An entry as JSON."""
+        return _entry_text(tuple(self._live.entries), entry_id)
+
     def emitted_events(self) -> list[ThreadEvent]:
         """The events of the current or last run."""
         return self._runtime.events()
@@ -638,6 +675,11 @@ class FakeThread:
         """Close the runtime."""
         self.closed = True
         self._runtime.close()
+
+
+def _entry_text(entries: Sequence[TranscriptEntry], entry_id: str) -> str | None:
+    found = next((entry for entry in entries if entry.id == entry_id), None)
+    return json.dumps(asdict(found), indent=2) if found is not None else None
 
 
 def spend(entries: Sequence[TranscriptEntry]) -> Usage:

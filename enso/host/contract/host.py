@@ -7,6 +7,11 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Protocol
 
+from enso.host.contract.context import (
+    BranchRequestDetail,
+    RequestNumber,
+    StoredThreadContext,
+)
 from enso.host.contract.live import HostedThread
 from enso.host.contract.stored import PermissionModeState, StoredThread, StoredThreadRead
 from enso.host.contract.waiting import Command, ModelChoice, ModelInUse
@@ -52,6 +57,20 @@ class AgentHost(Protocol):
 
     def read_stored_thread(self, thread_id: str) -> StoredThreadRead | None:
         """Read a thread cold; builds and writes nothing. ``None``: no log, or not served."""
+        ...
+
+    def read_stored_thread_context(self, thread_id: str) -> StoredThreadContext | None:
+        """A stored thread's context, request by request; read cold, as above."""
+        ...
+
+    def read_stored_request_detail(
+        self, thread_id: str, request: RequestNumber
+    ) -> BranchRequestDetail | None:
+        """One request element by element; ``None`` also where the branch has no such request."""
+        ...
+
+    def read_stored_entry(self, thread_id: str, entry_id: str) -> str | None:
+        """An entry as the store has it, as JSON to be looked at; ``None``: no such entry."""
         ...
 
     def fresh_permission_mode(self) -> PermissionModeState:

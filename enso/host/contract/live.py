@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal, Protocol
 
+from enso.host.contract.context import BranchContext, BranchRequestDetail, RequestNumber
 from enso.host.contract.events import ThreadEvent
 from enso.host.contract.runtime import ThreadRuntime
 from enso.host.contract.stored import PermissionModeState
@@ -57,6 +58,18 @@ class HostedThread(Protocol):
 
     def emitted_events(self) -> list[ThreadEvent]:
         """The last events of the current or last run; a fresh copy per call."""
+        ...
+
+    def branch_context(self) -> BranchContext:
+        """The branch's context, request by request: what each was assembled from, in sizes."""
+        ...
+
+    def branch_request_detail(self, request: RequestNumber) -> BranchRequestDetail | None:
+        """One request element by element; ``None`` for one that the branch does not have."""
+        ...
+
+    def stored_entry(self, entry_id: str) -> str | None:
+        """An entry as it is stored, or will be, as JSON to be looked at."""
         ...
 
     def permission_mode(self) -> PermissionModeState:

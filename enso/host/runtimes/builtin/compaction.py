@@ -11,13 +11,13 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any, Final, cast
 
-from enso.host.runtimes.builtin.context_size import (
+from enso.host.context_size import (
     context_tokens,
     files_touched,
     message_tokens,
     spoken,
 )
-from enso.host.runtimes.builtin.session_context import (
+from enso.host.session_context import (
     Projected,
     Stored,
     message_of,

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from typing import Any, Final
 
+from enso.host.context_size import context_tokens
 from enso.host.contract import Activity, RunNotice, RunSettled
 from enso.host.refusals import read_refusal
 from enso.host.runtimes.builtin.activities import Activities
@@ -18,10 +19,8 @@ from enso.host.runtimes.builtin.compaction import (
     compaction_fields,
     plan_compaction,
 )
-from enso.host.runtimes.builtin.context_size import context_tokens
 from enso.host.runtimes.builtin.run import Run, Stopped
 from enso.host.runtimes.builtin.run_settings import CompactionSettings
-from enso.host.runtimes.builtin.session_context import projection
 from enso.host.runtimes.builtin.spending import Spending
 from enso.host.runtimes.builtin.summary_words import (
     SYSTEM,
@@ -31,6 +30,7 @@ from enso.host.runtimes.builtin.summary_words import (
     whole_summary,
 )
 from enso.host.runtimes.builtin.thread_log import ThreadLog, now_ms
+from enso.host.session_context import projection
 from enso.transcript import Refusal
 
 _OVERFLOW_AGAIN: Final = (

@@ -14,7 +14,7 @@ from typing import Any, Final, cast
 
 from enso.host.decode import text_of
 from enso.host.runtimes.builtin.model import Model
-from enso.host.runtimes.builtin.session_context import (
+from enso.host.session_context import (
     Stored,
     blocks_of,
     role_of,

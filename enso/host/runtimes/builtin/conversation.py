@@ -33,7 +33,7 @@ from pydantic_ai.messages import (
 from enso.host.decode import text_of
 from enso.host.runtimes.builtin.context import arguments_text, is_same_model
 from enso.host.runtimes.builtin.model import Model
-from enso.host.runtimes.builtin.session_context import Stored
+from enso.host.session_context import Stored
 
 _CHAT_THINKING_FIELDS: Final = frozenset({"reasoning", "reasoning_content", "reasoning_text"})
 _PLAIN_CALL_ID: Final = re.compile(r"[A-Za-z0-9_-]{1,40}")

@@ -21,8 +21,8 @@ from enso.host.runtimes.builtin.local_model import LocalModel, LocalModelFailed
 from enso.host.runtimes.builtin.model import Model
 from enso.host.runtimes.builtin.provider_errors import AnswerFailed
 from enso.host.runtimes.builtin.provider_keys import Access, KeyMissing, resolve_access
-from enso.host.runtimes.builtin.session_context import Stored, session_context, system_state
 from enso.host.runtimes.builtin.tools import TOOLS
+from enso.host.session_context import Stored, session_context, system_state
 
 _LETTERS_OF_AN_IMAGE: Final = 4000
 

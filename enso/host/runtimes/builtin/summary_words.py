@@ -12,7 +12,7 @@ from typing import Any, Final
 
 from enso.host.runtimes.builtin.compaction import CompactionPlan
 from enso.host.runtimes.builtin.context import told_messages
-from enso.host.runtimes.builtin.session_context import Stored, blocks_of, role_of
+from enso.host.session_context import Stored, blocks_of, role_of
 from enso.host.stored_values import object_of, text_of
 
 LONGEST_RESULT: Final = 2000

@@ -16,13 +16,13 @@ from xml.sax.saxutils import escape
 
 from enso.host.runtimes.builtin.model import Model
 from enso.host.runtimes.builtin.project_context import context_files, skills
-from enso.host.runtimes.builtin.session_context import (
+from enso.host.runtimes.builtin.tools import TOOLS
+from enso.host.session_context import (
     Stored,
     SystemState,
     session_context,
     system_state,
 )
-from enso.host.runtimes.builtin.tools import TOOLS
 
 _OUR_SECTIONS: Final = ("preamble", "project_context", "skills", "cwd")
 
@@ -70,7 +70,7 @@ def system_message(
     """The system message to store before the next prompt; ``None`` when nothing changed."""
     state = system_state(session_context(branch))
     if state is None:
-        state = SystemState([], {}, {})
+        state = SystemState()
         first = True
     else:
         first = False

@@ -20,7 +20,7 @@ from enso.host.contract import (
 )
 from enso.host.decode import decode_branch, decode_entry
 from enso.host.modes import MODES, changed_mode, stored_mode
-from enso.host.runtimes.builtin.session_context import message_of
+from enso.host.session_context import message_of
 from enso.host.session_file import SessionFile
 from enso.transcript import TranscriptEntry
 

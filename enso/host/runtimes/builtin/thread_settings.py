@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from enso.host.decode import text_of
-from enso.host.runtimes.builtin.session_context import message_of
+from enso.host.session_context import message_of
 from enso.transcript import (
     TranscriptEntry,
     TranscriptMessage,

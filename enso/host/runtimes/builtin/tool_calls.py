@@ -17,10 +17,10 @@ from enso.host.contract import ToolCallVerdict, ToolProgress
 from enso.host.decode import text_of
 from enso.host.json_lines import plain
 from enso.host.runtimes.builtin.guard import Guard
-from enso.host.runtimes.builtin.session_context import blocks_of
 from enso.host.runtimes.builtin.tools import TOOLS, Tool, ToolContext, ToolOutcome, aborted
 from enso.host.runtimes.builtin.tools.arguments import WrongArguments, check_arguments
 from enso.host.runtimes.builtin.tools.tool import BuiltinTool, failure
+from enso.host.session_context import blocks_of
 
 LONGEST_PROGRESS: Final = 8000
 """Characters of the end of a running tool's output that are told."""

@@ -15,8 +15,8 @@ from enso.host.runtimes.builtin.context import context_messages
 from enso.host.runtimes.builtin.conversation import library_messages
 from enso.host.runtimes.builtin.known_providers import APIS
 from enso.host.runtimes.builtin.model import Model
-from enso.host.runtimes.builtin.session_context import session_context
 from enso.host.runtimes.builtin.thread_settings import thread_level, thread_model
+from enso.host.session_context import session_context
 from enso.host.session_file import SessionFile
 
 CORPUS = Path(__file__).parent.parent / "data" / "corpus"

@@ -1,0 +1,283 @@
+"""The context of a branch, request by request: measured in one walk, shown one at a time.
+
+What is in a context is ``enso.host.session_context``'s rule, how large it is
+``enso.host.context_size``'s; this module says where each request stood. Knows no runtime.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from typing import Final
+
+from enso.host.context_elements import element, left_out
+from enso.host.context_size import (
+    SystemSize,
+    context_tokens,
+    counted_tokens,
+    message_letters,
+    message_tokens,
+    tokens_of,
+)
+from enso.host.context_sums import NOTHING, PlacedSizes, Size, Sizes, add
+from enso.host.contract import (
+    BranchContext,
+    BranchRequest,
+    BranchRequestDetail,
+    ContextShare,
+    ContextSize,
+    RequestNumber,
+    ShareKind,
+)
+from enso.host.decode import decode_entry
+from enso.host.session_context import Assembly, Stored, is_system, message_of, messages_of, role_of
+from enso.host.stored_values import text_of
+from enso.transcript import TranscriptMessage, Usage
+
+KINDS: Final[tuple[ShareKind, ...]] = (
+    "system",
+    "tools",
+    "compactionSummary",
+    "branchSummary",
+    "user",
+    "assistant",
+    "toolResult",
+    "custom",
+    "bashExecution",
+    "other",
+)
+_LEFT_OUT: Final = "left out"
+
+
+def branch_context(branch: Iterable[Stored]) -> BranchContext:
+    """Every request of a branch, and the one to come; costs as much as the branch is long."""
+    walk = ContextWalk()
+    walk.extend(branch)
+    return walk.context()
+
+
+def request_detail(branch: Sequence[Stored], request: RequestNumber) -> BranchRequestDetail | None:
+    """One request element by element; ``None`` for one that the branch does not have."""
+    end = _end_of(branch, request)
+    if end is None:
+        return None
+    before = branch[:end]
+    assembly = Assembly(before)
+    members = list(assembly.members())
+    return BranchRequestDetail(
+        request=request,
+        tokens=context_tokens(members, before),
+        elements=tuple(element(one.entry, message) for one in members for message in one.messages),
+        left_out=left_out(assembly, members),
+    )
+
+
+def _end_of(branch: Sequence[Stored], request: RequestNumber) -> int | None:
+    """Where the context of a request ends: at its answer, or at the end of the branch."""
+    if request == "next":
+        return len(branch)
+    answers = (place for place, entry in enumerate(branch) if is_answer(entry))
+    return next((place for number, place in enumerate(answers, 1) if number == request), None)
+
+
+def is_answer(entry: Stored) -> bool:
+    """Whether an entry is what a request came to: an answer, refused and aborted ones too."""
+    return role_of(message_of(entry)) == "assistant"
+
+
+class ContextWalk:
+    """Walks along a branch and measures the context at each of its requests.
+
+    An entry costs as much as it is long, whatever came before it; one thing is dearer: an edit of a
+    system message, which pi never writes, walks over the system messages.
+    """
+
+    def __init__(self) -> None:
+        self._assembly = Assembly()
+        self._requests: list[BranchRequest] = []
+        self._placed = PlacedSizes()
+        self._spoken: Sizes = {}  # what is in the context now, but for system and compaction
+        self._told = _Told()
+        self._changed: dict[int, tuple[int, Sizes]] = {}
+        self._since_count: int | None = None  # tokens from the last count of a provider on
+        self._compacted = False
+
+    def extend(self, entries: Iterable[Stored]) -> None:
+        """The branch goes on with these entries."""
+        for entry in entries:
+            if is_answer(entry):
+                self._requests.append(self._request(entry))
+                self._compacted = False
+            self._take(entry)
+
+    def context(self) -> BranchContext:
+        """Every request so far, and the one to come."""
+        return BranchContext(
+            requests=tuple(self._requests), next=self._size(), compacted=self._compacted
+        )
+
+    def _take(self, entry: Stored) -> None:
+        assembly = self._assembly
+        place = len(assembly.branch)
+        assembly.append(entry)
+        if entry.get("type") == "compaction":
+            self._compact()
+        elif entry.get("type") == "context_edit":
+            self._edit(assembly.place_of(text_of(entry.get("targetId"))))
+        else:
+            self._add(place)
+
+    # -- what an entry does -----------------------------------------------------------------------
+
+    def _add(self, place: int) -> None:
+        entry, messages = self._assembly.branch[place], self._assembly.messages_at(place)
+        if is_system(entry):
+            self._told.add(place, messages, messages_of(entry))
+        else:
+            sizes = _sizes(messages_of(entry))
+            self._placed.append(place, sizes)
+            add(self._spoken, sizes)
+            self._change(place, sizes)
+        for message in messages:
+            if counted := counted_tokens(message):
+                self._since_count = counted
+            elif self._since_count is not None:
+                self._since_count += message_tokens(message)
+
+    def _edit(self, target: int | None) -> None:
+        """An edit came; what it aims at may not be there, or come later."""
+        self._since_count = None
+        if target is None:
+            return
+        if target == self._assembly.compaction or target in self._told.places:
+            self._tell_anew()
+        elif not is_system(self._assembly.branch[target]):
+            self._change(target, _sizes(messages_of(self._assembly.branch[target])))
+
+    def _change(self, place: int, stored: Sizes) -> None:
+        """Bring the sums in line with the last edit of a place, which may stand before it."""
+        edit = self._assembly.last_edit(place)
+        if edit is None or self._assembly.branch[place].get("type") == "compaction":
+            return
+        if place in self._changed:
+            self._apply(*self._changed.pop(place), negative=True)
+        change = _difference(stored, self._assembly.edited_at(place, edit))
+        # It holds where both the place and its edit are in the context.
+        self._changed[place] = min(place, edit), change
+        self._apply(*self._changed[place])
+
+    def _apply(self, place: int, change: Sizes, *, negative: bool = False) -> None:
+        if negative:
+            change = {kind: NOTHING.minus(size) for kind, size in change.items()}
+        self._placed.change(place, change)
+        if place >= self._assembly.start:
+            add(self._spoken, change)
+
+    def _compact(self) -> None:
+        self._compacted = True
+        self._since_count = None
+        self._spoken = self._placed.since(self._assembly.start)
+        self._told.places.clear()
+        self._tell_anew()
+
+    def _tell_anew(self) -> None:
+        """Measure again what stands before the conversation: the summary, and system messages."""
+        places, assembly = self._told.places, self._assembly
+        self._told = _Told()
+        if assembly.compaction is not None:
+            self._told.add(
+                None,
+                assembly.messages_at(assembly.compaction),
+                messages_of(assembly.branch[assembly.compaction]),
+            )
+        for place in places:
+            self._told.add(place, assembly.messages_at(place), messages_of(assembly.branch[place]))
+
+    # -- what is there now ------------------------------------------------------------------------
+
+    def _request(self, entry: Stored) -> BranchRequest:
+        answer = decode_entry(entry, providers=str)
+        said = answer if isinstance(answer, TranscriptMessage) else None
+        return BranchRequest(
+            index=len(self._requests) + 1,
+            entry_id=answer.id,
+            created_at=answer.created_at,
+            provider=said.provider if said else "",
+            model=said.model if said else "",
+            stop_reason=said.stop_reason if said else None,
+            counted=_shown(said.usage) if said and said.usage else None,
+            compacted=self._compacted,
+            size=self._size(),
+        )
+
+    def _size(self) -> ContextSize:
+        sizes = dict(self._told.sizes)
+        add(sizes, self._spoken)
+        dropped = sizes.pop(_LEFT_OUT, NOTHING)
+        spoken = sum(size.tokens for kind, size in sizes.items() if kind not in ("system", "tools"))
+        estimate = spoken + tokens_of(self._told.system.letters)
+        return ContextSize(
+            elements=sum(size.elements for size in sizes.values()),
+            characters=sum(size.letters for size in sizes.values()),
+            tokens=estimate if self._since_count is None else self._since_count,
+            shares=tuple(
+                ContextShare(
+                    kind=kind, elements=size.elements, characters=size.letters, tokens=size.tokens
+                )
+                for kind in KINDS
+                if (size := sizes.get(kind, NOTHING)) != NOTHING
+            ),
+            left_out=dropped.elements,
+        )
+
+
+class _Told:
+    """What stands before the conversation: the newest summary, and the system messages since."""
+
+    def __init__(self) -> None:
+        self.places: dict[int, None] = {}  # a set that keeps its order
+        self.sizes: Sizes = {}
+        self.system = SystemSize()
+
+    def add(self, place: int | None, messages: list[Stored], stored: list[Stored]) -> None:
+        """The messages of a place as they are in the context, and as they are stored."""
+        if place is not None:
+            self.places[place] = None
+        add(self.sizes, _sizes(messages))
+        if len(messages) < len(stored):
+            add(self.sizes, {_LEFT_OUT: Size(len(stored) - len(messages), 0, 0)})
+        for message in messages:
+            if role_of(message) == "system":
+                self.system.take(message)
+
+
+def _sizes(messages: Iterable[Stored]) -> Sizes:
+    sizes: Sizes = {}
+    for message in messages:
+        letters = message_letters(message)
+        tokens = tokens_of(letters)
+        role = role_of(message)
+        if role == "system":
+            own = SystemSize()
+            own.take(message)
+            tools = own.tool_letters
+            of_tools = min(tokens, tools // 4)
+            add(sizes, {"tools": Size(0, tools, of_tools)} if tools else {})
+            letters, tokens = letters - tools, tokens - of_tools
+        kind = role if role in KINDS and role != "tools" else "other"
+        add(sizes, {kind: Size(1, letters, tokens)})
+    return sizes
+
+
+def _difference(stored: Sizes, messages: list[Stored]) -> Sizes:
+    """What an edit changes of the sizes of a place, and what it leaves out."""
+    change = {kind: NOTHING.minus(size) for kind, size in stored.items()}
+    add(change, _sizes(messages))
+    dropped = sum(size.elements for size in stored.values()) - len(messages)
+    if dropped:
+        add(change, {_LEFT_OUT: Size(dropped, 0, 0)})
+    return change
+
+
+def _shown(usage: Usage) -> int | None:
+    """What the provider says it was shown: tokens read anew, from its cache, or into it."""
+    return usage.input + usage.cache_read + usage.cache_write or None
