@@ -12,6 +12,7 @@ import queue
 import threading
 import time
 from collections.abc import Callable, Sequence
+from itertools import groupby
 
 from enso.host.contract import PartDelta, RunSettled, ThreadEvent
 
@@ -74,16 +75,17 @@ class Pump:
 
 
 def merged(events: Sequence[ThreadEvent]) -> list[ThreadEvent]:
-    """The same events with neighbouring deltas of one part joined."""
+    """The same events with neighbouring deltas of one part joined; costs their length, once."""
     joined: list[ThreadEvent] = []
-    for event in events:
-        last = joined[-1] if joined else None
-        if (
-            isinstance(event, PartDelta)
-            and isinstance(last, PartDelta)
-            and (last.message_id, last.index) == (event.message_id, event.index)
-        ):
-            joined[-1] = PartDelta(event.message_id, event.index, last.text + event.text)
-        else:
-            joined.append(event)
+    for part, group in groupby(events, key=_part_of):
+        if part is None:
+            joined.extend(group)
+            continue
+        text = "".join(event.text for event in group if isinstance(event, PartDelta))
+        joined.append(PartDelta(part[0], part[1], text))
     return joined
+
+
+def _part_of(event: ThreadEvent) -> tuple[str, int] | None:
+    """The part that a delta belongs to; ``None`` for what is no delta."""
+    return (event.message_id, event.index) if isinstance(event, PartDelta) else None

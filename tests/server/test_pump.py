@@ -32,6 +32,25 @@ def test_neighbouring_text_is_joined_and_nothing_changes_its_order() -> None:
     assert merged(events) == [STARTED, delta("ab"), part, delta("c", 1), delta("d")]
 
 
+class CountedText(str):
+    """Text that takes down how many characters each addition to it copies."""
+
+    copied = 0
+
+    def __add__(self, more: str) -> CountedText:
+        CountedText.copied += len(self) + len(more)
+        return CountedText(str(self) + more)
+
+
+def test_joining_copies_no_text_again_and_again() -> None:
+    """The deltas of a batch are joined at a cost of their length, not of its square."""
+    CountedText.copied = 0
+    (joined,) = merged([delta(CountedText("word ")) for _ in range(2000)])
+    assert isinstance(joined, PartDelta)
+    assert joined.text == "word " * 2000
+    assert CountedText.copied <= len(joined.text)
+
+
 def test_a_burst_of_words_becomes_few_batches_and_loses_none() -> None:
     """A thousand words offered at once are handed on in a few batches, whole, settlement last."""
     batches: queue.SimpleQueue[Sequence[ThreadEvent]] = queue.SimpleQueue()
