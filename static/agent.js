@@ -93,7 +93,7 @@
     const text = promptBox();
     if (!text?.form.querySelector(".steers")) return;
     text.dataset.placeholder ??= text.placeholder;
-    const words = busy() ? "Steer it, or queue what comes next" : text.dataset.placeholder;
+    const words = busy() ? "Steer it, or queue" : text.dataset.placeholder;
     if (text.placeholder !== words) text.placeholder = words;
   }
 

@@ -200,7 +200,7 @@
 
   // With its first prompt a thread belongs to its project: there is nothing to choose any more.
   function settleProject(form) {
-    const choice = find("[data-project] select", form);
+    const choice = find("[data-project] select");
     if (!choice) return;
     const name = document.createElement("span");
     name.textContent = choice.selectedOptions[0]?.text ?? "";
@@ -221,7 +221,7 @@
 
   // Enter presses the button that is offered now: Send, or Steer while a run is in flight.
   function sender(form, waits) {
-    const offered = [...form.querySelectorAll(".sends button")].filter((one) => one.checkVisibility());
+    const offered = [...form.querySelectorAll(".sends button")].filter((one) => one.form === form && one.checkVisibility());
     return offered.find((one) => waits && one.matches(".queues")) ?? offered.find((one) => !one.matches(".queues"));
   }
 

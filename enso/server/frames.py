@@ -253,8 +253,11 @@ class FrameDrawer:
         now = frame.permission_mode
         label = self._controls.mode_label(now.modes, now.mode)
         choices = self._controls.modes(now.modes, now.mode)
-        return partial_of(f"mode-{aim.key}", "innerHTML", label) + partial_of(
-            f"modes-{aim.key}", "innerMorph", choices
+        about = self._controls.mode_about(now.modes, now.mode)
+        return (
+            partial_of(f"mode-{aim.key}", "innerHTML", label)
+            + partial_of(f"modes-{aim.key}", "innerMorph", choices)
+            + partial_of(f"welcome-mode-{aim.key}", "innerHTML", about)
         )
 
     def _model(self, frame: wire.ModelFrame, aim: _Aim) -> str:
@@ -266,6 +269,7 @@ class FrameDrawer:
         levels = self._controls.levels(now.provider, now.model, now.levels, now.level)
         return (
             partial_of(f"model-{aim.key}", "innerHTML", label)
+            + partial_of(f"welcome-model-{aim.key}", "innerHTML", escape(now.label))
             + partial_of(f"level-{aim.key}", "innerHTML", level)
             + partial_of(f"levels-{aim.key}", "innerMorph", levels)
         )

@@ -58,13 +58,14 @@ NO_PROJECT = (
     "Start Enso in a directory, or name one with --project."
 )
 SIGN_WORDS = {
-    "cold": "stored",
-    "held": "live",
-    "busy": "working",
-    "needs": "needs you",
-    "refused": "refused",
-    "cut": "interrupted",
+    "cold": ("stored", "Stored; not running"),
+    "held": ("live", "Live: ready for the next prompt"),
+    "busy": ("working", "Working"),
+    "needs": ("needs you", "Needs you: a question waits for your answer"),
+    "refused": ("refused", "Refused: the last request was turned down by its provider"),
+    "cut": ("interrupted", "Interrupted: the last run ended before it was done"),
 }
+"""What each sign of the rail is called, and what it means."""
 
 
 def one_line(text: str, limit: int = MAX_TITLE) -> str:
@@ -154,7 +155,8 @@ class Presenter:
             last_activity_at=thread.modified.isoformat(timespec="seconds"),
             age=age_words(thread.modified, now=now),
             sign=sign,
-            sign_word=SIGN_WORDS[sign],
+            sign_word=SIGN_WORDS[sign][0],
+            sign_title=SIGN_WORDS[sign][1],
             current=thread.id == current,
         )
 
@@ -214,6 +216,7 @@ class Presenter:
             model=(reading.model.provider, reading.model.model) if reading.model else ("", ""),
             level=(reading.model.level or "") if reading.model else "",
             deleted=deleted,
+            new_thread_href=urls.fresh(),
         )
 
     def _composer(

@@ -16,7 +16,10 @@ NOWHERE: Mapping[str, str] = {}
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RailRow:
-    """One thread in the rail. ``sign`` names the ensō drawn, ``sign_word`` says it in words."""
+    """One thread in the rail. ``sign`` names the ensō drawn, ``sign_word`` says it in words.
+
+    ``sign_title`` is the tooltip of the sign: what it means, in a sentence.
+    """
 
     thread_id: str
     key: str  # the thread's part of DOM ids: letters, digits and dashes only
@@ -28,6 +31,7 @@ class RailRow:
     age: str  # "now", "4 min", "yesterday", "28 Nov"
     sign: str  # cold | held | busy | needs | refused | cut
     sign_word: str
+    sign_title: str
     current: bool
 
 
@@ -126,6 +130,7 @@ class PaneView:
     model: tuple[str, str] = ("", "")
     level: str = ""
     deleted: Deleted | None = None
+    new_thread_href: str = ""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -98,7 +98,7 @@ def status(it: wire.Status, *, fresh: bool) -> str:
     if it.activity is not None and it.activity.kind == "stopping":
         word = "Stopping"
     if fresh and it.word == "cold":
-        word = "New thread"
+        word = "Not started"
     return f"{word} · run {it.generation}" if it.busy else word
 
 
@@ -144,6 +144,11 @@ def context_window(size: int) -> str:
 def mode_label(choices: Sequence[wire.PermissionModeChoice], mode: str) -> str:
     """A mode in the chip: its label, or its own name where it is not known."""
     return next((choice.label for choice in choices if choice.id == mode), _short(mode, 40))
+
+
+def mode_meaning(choices: Sequence[wire.PermissionModeChoice], mode: str) -> str:
+    """What a mode lets the agent do, as a sentence; empty where it is not known."""
+    return next((choice.description for choice in choices if choice.id == mode), "")
 
 
 def knows_mode(choices: Sequence[wire.PermissionModeChoice], mode: str) -> bool:

@@ -12,6 +12,7 @@ from enso import transcript, wire
 from enso.server.frames import hrefs_under
 from enso.server.looks import dom_token
 from enso.server.messages import interrupted_tail, transcript_to_messages
+from enso.server.presenter import SIGN_WORDS
 from enso.server.views import (
     Composer,
     Deleted,
@@ -287,6 +288,7 @@ def pane(
         "notice": "",
         "composer": composer(),
         "abort_href": "/threads/t1/abort",
+        "new_thread_href": "/",
     }
     return PaneView(**{**given, **fields})
 
@@ -462,7 +464,7 @@ def running(entries: Sequence[transcript.TranscriptEntry]) -> list[wire.Message]
 
 def row(number: int, title: str, age: str, sign: str = "cold", **fields: Any) -> RailRow:
     """A row of the rail."""
-    words = {"cold": "stored", "held": "live", "busy": "working", "needs": "needs you"}
+    word, meaning = SIGN_WORDS[sign]
     given: dict[str, Any] = {
         "thread_id": f"t{number}",
         "key": dom_token(f"t{number}"),
@@ -473,7 +475,8 @@ def row(number: int, title: str, age: str, sign: str = "cold", **fields: Any) ->
         "last_activity_at": "",
         "age": age,
         "sign": sign,
-        "sign_word": words.get(sign, "refused" if sign == "refused" else "interrupted"),
+        "sign_word": word,
+        "sign_title": meaning,
         "current": number == 1,
     }
     return RailRow(**{**given, **fields})

@@ -115,7 +115,7 @@ def test_an_empty_queue_is_nothing() -> None:
 
 def test_a_mode_changes_its_chip_and_its_menu() -> None:
     """The label, and what each mode does, the one in use pressed."""
-    label, menu = pieces(draw(wire.ModeFrame(permission_mode=MODE)))
+    label, menu, about = pieces(draw(wire.ModeFrame(permission_mode=MODE)))
     assert label == ("mode-k", "innerHTML", "plan")
     assert menu == (
         "modes-k",
@@ -128,6 +128,8 @@ def test_a_mode_changes_its_chip_and_its_menu() -> None:
         ),
     )
     assert menu[2] in driven(mode="plan", modes=MODES[:2])
+    told = "plan<small>Reads, and changes nothing.</small>"
+    assert about == ("welcome-mode-k", "innerHTML", told)
 
 
 def test_a_mode_that_is_not_known_is_shown_by_its_name() -> None:
@@ -143,6 +145,7 @@ def test_a_model_changes_its_chip_and_its_levels() -> None:
     told = wire.ModelInUse(provider="p", model="m", label="M", level="low", levels=["low"])
     assert pieces(draw(wire.ModelFrame(model=told))) == [
         ("model-k", "innerHTML", '<span data-provider="p" data-model="m">M</span>'),
+        ("welcome-model-k", "innerHTML", "M"),
         ("level-k", "innerHTML", "thinking: low"),
         (
             "levels-k",
@@ -156,7 +159,7 @@ def test_a_model_changes_its_chip_and_its_levels() -> None:
         ),
     ]
     bare = told.model_copy(update={"levels": [], "level": "low"})
-    assert [html for _, _, html in pieces(draw(wire.ModelFrame(model=bare)))[1:]] == ["", ""]
+    assert [html for _, _, html in pieces(draw(wire.ModelFrame(model=bare)))[2:]] == ["", ""]
     assert draw(wire.ModelFrame(model=None)) == ""
 
 

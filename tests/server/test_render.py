@@ -26,6 +26,7 @@ from tests.look.scenes import (
     SPENT,
     WORK,
     agent,
+    agent_pane,
     call,
     composer,
     group,
@@ -230,11 +231,23 @@ def test_a_choice_of_projects_is_offered_where_there_is_one() -> None:
     """A fresh thread chooses its project; with one project there is nothing to choose."""
     many = composer(projects=(("/a", "api"), ("/b", "web")), project_id="/b")
     html = RENDER.pane(pane(**FRESH, composer=many))
-    assert '<option value="/b" selected>web</option>' in html
+    assert '<option value="/b" title="/b" selected>web</option>' in html
+    assert 'name="projectId" form="composer-t1"' in html
     one = composer(projects=(("/a", "api"),), project_id="/a")
     html = RENDER.pane(pane(**FRESH, composer=one))
     assert "<option" not in html
     assert '<input type="hidden" name="projectId" value="/a">' in html
+
+
+def test_an_empty_page_says_once_that_it_is_new_and_with_what_it_would_run() -> None:
+    """The heading names it; under it stand project, model, mode and its meaning, what to type."""
+    one = composer(projects=(("/home/dev/api", "api"),), project_id="/home/dev/api")
+    html = RENDER.pane(agent_pane(**FRESH, composer=one))
+    said = words(html[html.index("<header") :])
+    assert said.count("New thread") == 1
+    assert "Projectapi ModelLab Coder 30BModeaskAsks before it runs a command" in said
+    assert "/ commands@ files of the project" in said
+    assert "welcome" not in RENDER.pane(agent_pane(WORK))
 
 
 def test_everything_a_page_does_works_without_scripts() -> None:
@@ -266,6 +279,7 @@ def test_a_row_says_its_title_count_age_and_state() -> None:
     assert link["aria-current"] == "page"
     assert {"href": "#s-cut"} in read.all("use")
     assert "Fix it, interrupted, 7 messages · 4 min" in words(html)
+    assert "<title>Interrupted: the last run ended before it was done</title>" in html
 
 
 def test_an_untitled_thread_says_so_and_an_empty_rail_says_what_to_do() -> None:
@@ -479,6 +493,7 @@ def test_a_snapshot_says_everything_that_can_change() -> None:
         ("queue-k", "innerMorph"),
         ("mode-k", "innerHTML"),
         ("modes-k", "innerMorph"),
+        ("welcome-mode-k", "innerHTML"),
     ]
     assert pieces(frame)[0][2] == drawn(*WORK)
 

@@ -35,7 +35,7 @@ from tests.look.scenes import (
 def test_enter_steers_and_alt_enter_queues_while_a_run_is_in_flight(busy: Driven) -> None:
     """The main button says what it does; the text goes with it; then the box is empty."""
     expect(busy.page.get_by_role("button", name="Send")).to_be_hidden()
-    expect(busy.text).to_have_attribute("placeholder", "Steer it, or queue what comes next")
+    expect(busy.text).to_have_attribute("placeholder", "Steer it, or queue")
     busy.text.fill("Look at the tax too")
     busy.text.press("Enter")
     busy.expect_posted("/queue", message="Look at the tax too", when="steer")
