@@ -51,3 +51,11 @@ def pi_agent_dir(tmp_path: Path, server: ModelServer) -> Path:
     directory = tmp_path / "agent"
     configure(directory, server.url)
     return directory
+
+
+@pytest.fixture
+def project(tmp_path: Path) -> Path:
+    """A directory that threads work in."""
+    directory = tmp_path / "project"
+    directory.mkdir()
+    return directory
