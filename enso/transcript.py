@@ -41,6 +41,7 @@ class Usage:
 
     Tokens are counts; ``cost`` is US dollars. ``cost_known`` is false when any part of the sum was
     spent on a model whose price is not known: the sum is then a lower bound, and said as such.
+    ``unpriced`` is how many requests of a sum that were; one request's own is in ``cost_known``.
     """
 
     input: int = 0
@@ -49,6 +50,12 @@ class Usage:
     cache_write: int = 0
     cost: float = 0.0
     cost_known: bool = True
+    unpriced: int = 0
+
+    @property
+    def unpriced_requests(self) -> int:
+        """How many requests of this have a price that is not known."""
+        return self.unpriced or int(not self.cost_known)
 
     @property
     def total_tokens(self) -> int:
@@ -63,6 +70,7 @@ class Usage:
             cache_write=self.cache_write + other.cache_write,
             cost=self.cost + other.cost,
             cost_known=self.cost_known and other.cost_known,
+            unpriced=self.unpriced_requests + other.unpriced_requests,
         )
 
 
@@ -130,10 +138,14 @@ Part = TextPart | ThinkingPart | ImagePart | ToolCallPart | OtherPart
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class EntryBase:
-    """What every entry has: its id on the branch, and when it was made."""
+    """What every entry has: its id on the branch, and when it was made.
+
+    ``usage`` is what models were asked for it; ``None`` when none was.
+    """
 
     id: str
     created_at: int | None = None
+    usage: Usage | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -148,7 +160,6 @@ class TranscriptMessage(EntryBase):
     parts: tuple[Part, ...] = ()
     provider: str = ""
     model: str = ""
-    usage: Usage | None = None
     stop_reason: StopReason | None = None
     refusal: Refusal | None = None
     duration_ms: int | None = None

@@ -19,7 +19,7 @@ from enso.host.stored_values import (
     object_of,
     text_of,
 )
-from enso.host.usage import read_usage
+from enso.host.usage import read_usage, usage_of_entry
 from enso.transcript import (
     ImagePart,
     OtherPart,
@@ -145,6 +145,7 @@ def _tool_result(entry: Stored, message: Stored) -> TranscriptToolResult:
         parts=decode_parts(message.get("content")),
         is_error=message.get("isError") is True,
         details=plain(message.get("details")),
+        usage=usage_of_entry(entry),
         duration_ms=_duration(message),
     )
 
@@ -203,7 +204,9 @@ def _joined_text(content: Any) -> str:
 
 
 def _other(entry: Stored, kind: str) -> TranscriptOther:
-    return TranscriptOther(id=_id(entry), created_at=_time(entry), kind=kind)
+    return TranscriptOther(
+        id=_id(entry), created_at=_time(entry), kind=kind, usage=usage_of_entry(entry)
+    )
 
 
 def _custom_message(entry: Stored) -> TranscriptEntry:
@@ -226,6 +229,7 @@ def _compaction(entry: Stored) -> TranscriptMarker:
         created_at=_time(entry),
         kind="compaction",
         title=f"Earlier messages were summed up for the model{before}",
+        usage=usage_of_entry(entry),
         text=text_of(entry.get("summary")),
     )
 
@@ -236,6 +240,7 @@ def _branch_summary(entry: Stored) -> TranscriptMarker:
         created_at=_time(entry),
         kind="branch-summary",
         title="Another branch was summed up",
+        usage=usage_of_entry(entry),
         text=text_of(entry.get("summary")),
     )
 

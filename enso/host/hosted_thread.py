@@ -13,6 +13,7 @@ from enso.host.contract import (
     Activity,
     BranchContext,
     BranchRequestDetail,
+    BranchStats,
     Command,
     Dialog,
     DialogAnswer,
@@ -32,7 +33,8 @@ from enso.host.entry_text import entry_text
 from enso.host.modes import stored_mode
 from enso.host.session_file import SessionFile
 from enso.host.session_log import Entry
-from enso.host.usage import total_usage
+from enso.host.stats import branch_stats
+from enso.host.usage import SpendCount
 from enso.transcript import TranscriptEntry, Usage
 
 KEPT_EVENTS: Final = 2000
@@ -216,6 +218,11 @@ class SessionThread:
         """An entry as it is stored, or will be, as JSON to be looked at."""
         return entry_text(self._session.entries(), entry_id)
 
+    def branch_stats(self) -> BranchStats:
+        """What the thread used so far, of every branch of the file."""
+        session = self._session
+        return branch_stats(session.entries(), session.branch())
+
     def emitted_events(self) -> list[ThreadEvent]:
         """The last events of the current or last run; a fresh copy per call."""
         return self._runtime.events()
@@ -249,9 +256,9 @@ class _BranchView:
         self._branch: list[Entry] = []
         self._decoded: list[TranscriptEntry] = []
         self._counted: list[Entry] = []
-        self._usage = Usage()
         self._walked: list[Entry] = []
         self._walk = ContextWalk()
+        self._spend = SpendCount()
 
     def entries(self) -> tuple[TranscriptEntry, ...]:
         """The transcript, root to leaf."""
@@ -269,10 +276,11 @@ class _BranchView:
             entries = self._session.entries()
             kept = _common(self._counted, entries)
             if kept < len(self._counted):
-                kept, self._usage = 0, Usage()
-            self._usage += total_usage(entries[kept:])
+                kept, self._spend = 0, SpendCount()
+            for entry in entries[kept:]:
+                self._spend.add(entry)
             self._counted = entries
-            return self._usage
+            return self._spend.total()
 
     def context(self) -> BranchContext:
         """The context at each request of the branch."""

@@ -29,6 +29,7 @@ from enso.host.contract import (
     StoredThread,
     StoredThreadContext,
     StoredThreadRead,
+    StoredThreadStats,
     ThreadNotStored,
     ThreadRuntime,
 )
@@ -43,6 +44,7 @@ from enso.host.session_listing import SessionListing
 from enso.host.session_log import SessionLog, read_session
 from enso.host.session_trash import SessionTrash
 from enso.host.session_watch import SessionWatch
+from enso.host.stats import branch_stats
 from enso.host.usage import total_usage
 from enso.projects import Projects
 from enso.thread_ids import is_thread_id, refused_id_sentence
@@ -199,6 +201,16 @@ class SessionHost:
         stored = self.stored_thread(thread_id)
         log = _read(stored) if stored is not None else None
         return (stored, log) if stored is not None and log is not None else None
+
+    def read_stored_thread_stats(self, thread_id: str) -> StoredThreadStats | None:
+        """What a stored thread used: one reading of its file. ``None``: no file, or not served."""
+        found = self._read(thread_id)
+        if found is None:
+            return None
+        stored, log = found
+        return StoredThreadStats(
+            id=stored.id, cwd=stored.cwd, stats=branch_stats(log.entries, log.branch())
+        )
 
     def fresh_permission_mode(self) -> PermissionModeState:
         """What a new thread starts in."""

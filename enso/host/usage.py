@@ -1,6 +1,7 @@
 """Tokens and money: a stored ``usage`` object to ours, and the sum over a whole session file.
 
-The sum follows pi's ``getSessionStats``: every entry of the file counts, on the branch or not.
+The sum follows pi's ``getSessionStats``: every entry of the file counts, on the branch or not. An
+entry id counts once: of two entries with one id the later one, as on the branch.
 Knows nothing of prices.
 """
 
@@ -39,12 +40,42 @@ def read_usage(value: Any) -> Usage | None:
 
 def total_usage(entries: Iterable[Mapping[str, Any]]) -> Usage:
     """The spend of all stored entries, as pi's ``getSessionStats`` adds it."""
-    total = Usage()
+    spend = SpendCount()
     for entry in entries:
-        usage = read_usage(_usage_of(entry))
+        spend.add(entry)
+    return spend.total()
+
+
+class SpendCount:
+    """The spend of entries as they come, each in constant time."""
+
+    def __init__(self) -> None:
+        self._usages: dict[str | int, Usage] = {}
+        self._nameless = 0
+        self._total = Usage()
+        self._replaced = False
+
+    def add(self, entry: Mapping[str, Any]) -> None:
+        """Count the next entry, in place of one that had its id."""
+        usage, entry_id = usage_of_entry(entry), entry.get("id")
+        if not isinstance(entry_id, str):
+            entry_id = self._nameless = self._nameless + 1
+        if self._usages.pop(entry_id, None) is not None:
+            self._replaced = True
         if usage is not None:
-            total += usage
-    return total
+            self._usages[entry_id] = usage
+            self._total += usage
+
+    def total(self) -> Usage:
+        """The sum so far."""
+        if self._replaced:
+            self._total, self._replaced = sum(self._usages.values(), Usage()), False
+        return self._total
+
+
+def usage_of_entry(entry: Mapping[str, Any]) -> Usage | None:
+    """What a stored entry used; ``None`` for one that counts for nothing."""
+    return read_usage(_usage_of(entry))
 
 
 def _usage_of(entry: Mapping[str, Any]) -> Any:

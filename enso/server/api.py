@@ -116,6 +116,10 @@ def _add_readings(api: Blueprint, services: Services) -> None:
     def history(thread_id: str) -> Response:  # pyright: ignore[reportUnusedFunction]
         return json_answer(services.read(thread_id).history())
 
+    @api.get("/threads/<thread_id>/stats")
+    def stats(thread_id: str) -> Response:  # pyright: ignore[reportUnusedFunction]
+        return json_answer(services.stats(thread_id))
+
 
 def _add_commands(api: Blueprint, services: Services) -> None:
     @api.post("/threads/<thread_id>/prompt")

@@ -183,8 +183,8 @@ class LiveState:
         if streamed:
             self.streaming = None
         self.entries.append(entry)
+        self.usage += entry.usage or transcript.Usage()
         if isinstance(entry, transcript.TranscriptMessage):
-            self.usage += entry.usage or transcript.Usage()
             calls = (part for part in entry.parts if isinstance(part, transcript.ToolCallPart))
             self._callers.update((call.id, entry.id) for call in calls)
         known = len(self._assembler.messages)

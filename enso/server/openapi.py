@@ -90,6 +90,17 @@ ENDPOINTS = (
         ),
     ),
     Endpoint(
+        method="get",
+        path="/api/threads/{threadId}/stats",
+        summary="What a thread used, live or cold: altogether, by request, by turn, by tool.",
+        answer=wire.ThreadStats,
+        parameters=(THREAD_ID,),
+        refusals=(
+            (403, "It belongs to a directory that is not served, which is named."),
+            (404, "Neither live nor stored."),
+        ),
+    ),
+    Endpoint(
         method="post",
         path="/api/threads/{threadId}/prompt",
         summary="Start a run on a thread, which is opened or created under this id.",

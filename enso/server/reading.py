@@ -18,6 +18,7 @@ from enso.server.messages import interrupted_tail, transcript_to_messages
 from enso.server.models import model_in_use
 from enso.server.registry import ThreadRegistry
 from enso.server.slots import Slot
+from enso.server.stats import stats_shape
 from enso.server.status import cold_status, live_context, live_status, mode_shape, usage_shape
 from enso.server.waiting import dialog_shape, queue_shape
 
@@ -127,7 +128,27 @@ class Reader:
         stored = self._host.read_stored_thread(slot.thread_id)
         if stored is not None:
             return self._cold(stored)
-        directory = self._host.stored_thread_directory(slot.thread_id)
+        return self._not_served(slot.thread_id)
+
+    def stats(self, thread_id: str) -> wire.ThreadStats | NotServed | None:
+        """What a thread used; ``None`` when it is neither live nor stored.
+
+        A live thread's log is walked without its lock: a run goes on meanwhile.
+        """
+        with self._registry.at(thread_id) as slot:
+            live = slot.live
+        if live is not None:
+            cwd, stats = live.state.cwd, live.hosted.branch_stats()
+        else:
+            stored = self._host.read_stored_thread_stats(thread_id)
+            if stored is None:
+                return self._not_served(thread_id)
+            cwd, stats = stored.cwd, stored.stats
+        project = self._projects.of(cwd)
+        return stats_shape(thread_id, project.id if project else str(cwd), stats)
+
+    def _not_served(self, thread_id: str) -> NotServed | None:
+        directory = self._host.stored_thread_directory(thread_id)
         return NotServed(directory=directory) if directory is not None else None
 
     def fresh(self, thread_id: str) -> ThreadReading:

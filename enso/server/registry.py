@@ -281,7 +281,7 @@ class ThreadRegistry:
 
     def _after_entry(self, live: LiveThread, entry: transcript.TranscriptEntry) -> list[Change]:
         """What a stored entry changes beside the messages: the spend, the mode, the model."""
-        if isinstance(entry, transcript.TranscriptMessage) and entry.usage is not None:
+        if entry.usage is not None:
             usage = usage_shape(live.state.usage)
             return [Change(wire.UsageFrame(usage=usage, context=live_context(live)))]
         if isinstance(entry, transcript.TranscriptCustom):

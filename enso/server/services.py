@@ -6,6 +6,7 @@ import threading
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
+from typing import TypeVar
 
 from enso import thread_ids, wire
 from enso.host import contract
@@ -20,6 +21,17 @@ from enso.server.registry import ThreadRegistry
 from enso.server.render import Renderer
 from enso.server.slots import Slot
 from enso.server.waiting import dialog_shape
+
+_T = TypeVar("_T")
+
+
+def there(reading: _T | NotServed | None) -> _T:
+    """What was read of a thread; raises ``Refused`` 404 or 403 for one that cannot be read."""
+    if isinstance(reading, NotServed):
+        raise Refused(403, "directory-not-served", reading.sentence)
+    if reading is None:
+        raise Refused(404, "thread-not-found", "There is no stored thread under this id.")
+    return reading
 
 
 class TrashTitles:
@@ -60,12 +72,13 @@ class Services:
         """Read a thread that must be there; raises ``Refused`` 404 or 403 with what is missing."""
         if not thread_ids.is_thread_id(thread_id):
             raise Refused(404, "malformed-id", thread_ids.refused_id_sentence(thread_id))
-        reading = self.reader.read(thread_id)
-        if isinstance(reading, NotServed):
-            raise Refused(403, "directory-not-served", reading.sentence)
-        if reading is None:
-            raise Refused(404, "thread-not-found", "There is no stored thread under this id.")
-        return reading
+        return there(self.reader.read(thread_id))
+
+    def stats(self, thread_id: str) -> wire.ThreadStats:
+        """What a thread used, which must be there; raises ``Refused`` as ``read`` does."""
+        if not thread_ids.is_thread_id(thread_id):
+            raise Refused(404, "malformed-id", thread_ids.refused_id_sentence(thread_id))
+        return there(self.reader.stats(thread_id))
 
     def belongs_elsewhere(self, thread_id: str) -> bool:
         """Whether the thread is stored in a directory that this server does not serve."""

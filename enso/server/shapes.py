@@ -82,16 +82,19 @@ def image_part(part: transcript.ImagePart) -> wire.ImagePart:
 
 
 def usage_shape(usage: transcript.Usage) -> wire.Usage:
-    """Usage as it is sent; a cost that is no number is 0 and not known."""
+    """Usage as it is sent; a cost that is no number is not known."""
     finite = math.isfinite(usage.cost)
+    known = usage.cost_known and finite
+    cost = usage.cost if finite else 0.0
     return wire.Usage(
         input=usage.input,
         output=usage.output,
         cache_read=usage.cache_read,
         cache_write=usage.cache_write,
         total_tokens=usage.total_tokens,
-        cost=usage.cost if finite else 0.0,
-        cost_known=usage.cost_known and finite,
+        cost=cost if known or cost else None,
+        cost_known=known,
+        unpriced_requests=usage.unpriced_requests or int(not known),
     )
 
 

@@ -70,6 +70,7 @@ from enso.wire.state import (
     Waiting,
     WaitingDialog,
 )
+from enso.wire.stats import RequestStats, ThreadStats, ToolStats, TurnStats
 from enso.wire.threads import (
     Error,
     ErrorBody,
@@ -128,6 +129,7 @@ __all__ = [
     "QueuedPrompt",
     "RailFrame",
     "Refusal",
+    "RequestStats",
     "Shape",
     "SnapshotFrame",
     "Status",
@@ -137,11 +139,14 @@ __all__ = [
     "TextPart",
     "ThinkingPart",
     "ThreadInspection",
+    "ThreadStats",
     "ThreadSummary",
     "Threads",
     "ToolCallPart",
     "ToolProgressFrame",
     "ToolResult",
+    "ToolStats",
+    "TurnStats",
     "Usage",
     "UsageFrame",
     "Waiting",

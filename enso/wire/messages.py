@@ -58,15 +58,19 @@ MessagePart = Annotated[
 
 
 class Usage(Shape):
-    """Tokens, and US dollars; ``costKnown`` false: the true cost is higher by an unknown price."""
+    """Tokens, and US dollars. ``costKnown`` false: the true cost is higher by an unknown price.
+
+    ``unpricedRequests`` is how many requests have one. ``cost`` is null when all of it is unknown.
+    """
 
     input: int
     output: int
     cache_read: int
     cache_write: int
     total_tokens: int
-    cost: float
+    cost: float | None
     cost_known: bool
+    unpriced_requests: int = 0
 
 
 class Refusal(Shape):

@@ -32,6 +32,7 @@ from typing import Any, Final
 from enso.host.contract import (
     BranchContext,
     BranchRequestDetail,
+    BranchStats,
     ChangeListener,
     Command,
     HostedThreadInspection,
@@ -49,6 +50,7 @@ from enso.host.contract import (
     StoredThread,
     StoredThreadContext,
     StoredThreadRead,
+    StoredThreadStats,
     ThreadEnd,
     ThreadEvent,
     ThreadNotStored,
@@ -74,6 +76,7 @@ from enso.transcript import (
     Usage,
 )
 from tests.fakes.fake_context import fake_context, fake_detail
+from tests.fakes.fake_stats import fake_stats
 from tests.fakes.scripted_runtime import (
     COMMANDS,
     MODEL,
@@ -292,6 +295,16 @@ class FakeHost:
         """An entry as JSON."""
         read = self.read_stored_thread(thread_id)
         return _entry_text(read.entries, entry_id) if read is not None else None
+
+    def read_stored_thread_stats(self, thread_id: str) -> StoredThreadStats | None:
+        """What a stored thread used; builds nothing."""
+        self.asked.append(f"stats {thread_id}")
+        with self._lock:
+            stored = self._threads.get(thread_id)
+            if stored is None or stored.directory not in self.projects:
+                return None
+            entries = list(stored.entries)
+        return StoredThreadStats(id=thread_id, cwd=stored.directory, stats=fake_stats(entries))
 
     def fresh_permission_mode(self) -> PermissionModeState:
         """What a new thread starts in."""
@@ -642,6 +655,10 @@ class FakeThread:
         """An entry as JSON."""
         return _entry_text(tuple(self._live.entries), entry_id)
 
+    def branch_stats(self) -> BranchStats:
+        """What the thread used so far."""
+        return fake_stats(list(self._live.entries))
+
     def emitted_events(self) -> list[ThreadEvent]:
         """The events of the current or last run."""
         return self._runtime.events()
@@ -683,12 +700,8 @@ def _entry_text(entries: Sequence[TranscriptEntry], entry_id: str) -> str | None
 
 
 def spend(entries: Sequence[TranscriptEntry]) -> Usage:
-    """The usage of all messages."""
-    total = Usage()
-    for entry in entries:
-        if isinstance(entry, TranscriptMessage) and entry.usage is not None:
-            total += entry.usage
-    return total
+    """The usage of all entries."""
+    return sum((entry.usage for entry in entries if entry.usage is not None), Usage())
 
 
 def end_of(entries: Sequence[TranscriptEntry]) -> ThreadEnd:

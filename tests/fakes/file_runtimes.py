@@ -193,7 +193,7 @@ def _stored_usage(reply: Reply) -> dict[str, Any]:
         "cacheRead": usage.cache_read,
         "cacheWrite": usage.cache_write,
         "totalTokens": usage.total_tokens,
-        "cost": {"total": usage.cost},
+        "cost": {"total": usage.cost, "priceUnknown": not usage.cost_known},
     }
 
 

@@ -37,6 +37,9 @@ def test_every_answer_is_of_its_closed_shape(
         ("/api/threads/t1/history", wire.History),
         ("/api/threads/t2/history", wire.History),
         ("/api/threads/none/history", wire.Error),
+        ("/api/threads/t1/stats", wire.ThreadStats),
+        ("/api/threads/t2/stats", wire.ThreadStats),
+        ("/api/threads/none/stats", wire.Error),
     ):
         answer = client.get(path)
         assert answer.mimetype == "application/json"

@@ -340,6 +340,7 @@ def test_model_provider_usage_and_time_are_carried_over() -> None:
             "totalTokens": 10,
             "cost": 0.5,
             "costKnown": False,
+            "unpricedRequests": 1,
         },
         "stopReason": "length",
         "durationMs": 900,

@@ -13,6 +13,7 @@ from enso.host.contract.context import (
     StoredThreadContext,
 )
 from enso.host.contract.live import HostedThread
+from enso.host.contract.stats import StoredThreadStats
 from enso.host.contract.stored import PermissionModeState, StoredThread, StoredThreadRead
 from enso.host.contract.waiting import Command, ModelChoice, ModelInUse
 from enso.transcript import TranscriptEntry
@@ -71,6 +72,10 @@ class AgentHost(Protocol):
 
     def read_stored_entry(self, thread_id: str, entry_id: str) -> str | None:
         """An entry as the store has it, as JSON to be looked at; ``None``: no such entry."""
+        ...
+
+    def read_stored_thread_stats(self, thread_id: str) -> StoredThreadStats | None:
+        """What a stored thread used, read cold. ``None``: no log, or not served."""
         ...
 
     def fresh_permission_mode(self) -> PermissionModeState:

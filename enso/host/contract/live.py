@@ -10,6 +10,7 @@ from typing import Any, Literal, Protocol
 from enso.host.contract.context import BranchContext, BranchRequestDetail, RequestNumber
 from enso.host.contract.events import ThreadEvent
 from enso.host.contract.runtime import ThreadRuntime
+from enso.host.contract.stats import BranchStats
 from enso.host.contract.stored import PermissionModeState
 from enso.transcript import TranscriptEntry, Usage
 
@@ -54,6 +55,10 @@ class HostedThread(Protocol):
 
     def usage(self) -> Usage:
         """The spend of the whole file, every branch, as pi's ``getSessionStats`` adds it."""
+        ...
+
+    def branch_stats(self) -> BranchStats:
+        """What the thread used so far: by request, by turn, by tool; of every branch."""
         ...
 
     def emitted_events(self) -> list[ThreadEvent]:
