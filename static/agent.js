@@ -162,10 +162,19 @@
       const message = form.closest("article");
       const images = all("figure.picture img", message).map(imageFile).filter(Boolean);
       carried.set(form, { words: writtenText(message), images, replace: true });
+    } else if (ctx.request.submitter?.matches("[data-fork]")) {
+      carried.set(form, { draft: writtenText(form.closest("article")) });
     } else carried.delete(form ?? document);
     const prompts = form?.matches?.("[data-composer]");
     for (const line of all(prompts ? "#pane :is(.said, .told)" : "#pane .said")) line.replaceChildren();
   });
+
+  // A fork ends before the message it was made from: its words wait in the new thread's composer,
+  // as enso.js keeps a draft.
+  function leaveDraft(href, words) {
+    const thread = href && decodeURIComponent(new URL(href, location.href).pathname.split("/")[2]);
+    try { window.sessionStorage.setItem(`enso-draft-${thread}`, words); } catch { /* may be forbidden */ }
+  }
 
   document.addEventListener("click", (event) => {
     event.target.closest?.("[data-dismiss]")?.parentElement.replaceChildren();
@@ -185,6 +194,7 @@
     if (form.matches("[data-acts]")) form.closest("details").open = false;
     const back = carried.get(form);
     if (!back) return;
+    if (back.draft) return leaveDraft(ctx.response.headers.get("HX-Redirect"), back.draft);
     write(back.words, back);
     attach(back.images);
   });
