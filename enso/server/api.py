@@ -15,6 +15,7 @@ from pydantic import BaseModel
 from enso import thread_ids, wire
 from enso.host.contract import PromptImage
 from enso.server.bodies import json_body
+from enso.server.contexts import read_context, read_entry, read_request
 from enso.server.inspection import inspection
 from enso.server.models import model_choices
 from enso.server.openapi import openapi_document
@@ -111,6 +112,18 @@ def _add_readings(api: Blueprint, services: Services) -> None:
     def commands(thread_id: str) -> Response:  # pyright: ignore[reportUnusedFunction]
         found = services.commands(checked_id(thread_id))
         return json_answer(wire.Commands(commands=[command_shape(command) for command in found]))
+
+    @api.get("/threads/<thread_id>/context")
+    def context(thread_id: str) -> Response:  # pyright: ignore[reportUnusedFunction]
+        return json_answer(read_context(services, thread_id))
+
+    @api.get("/threads/<thread_id>/context/<request_id>")
+    def detail(thread_id: str, request_id: str) -> Response:  # pyright: ignore[reportUnusedFunction]
+        return json_answer(read_request(services, thread_id, request_id))
+
+    @api.get("/threads/<thread_id>/entries/<path:entry_id>")
+    def entry(thread_id: str, entry_id: str) -> Response:  # pyright: ignore[reportUnusedFunction]
+        return json_answer(read_entry(services, thread_id, entry_id))
 
     @api.get("/threads/<thread_id>/history")
     def history(thread_id: str) -> Response:  # pyright: ignore[reportUnusedFunction]

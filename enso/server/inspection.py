@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from enso import transcript, wire
+from enso.server.emitted import told_events
 from enso.server.live_state import LiveThread
 from enso.server.shapes import iso_seconds, iso_time, mended
 from enso.server.status import mode_shape
@@ -24,6 +25,9 @@ def inspection(thread_id: str, live: LiveThread) -> wire.ThreadInspection:
         busy=live.busy,
         generation=live.generation,
         last_activity_at=iso_seconds(live.last_activity),
+        name=mended(seen.name) if seen.name else None,
+        loaded_extension_paths=[mended(path) for path in live.hosted.loaded_extension_paths],
+        emitted_events=told_events(live.hosted.emitted_events()),
         entries=[inspected(entry) for entry in seen.entries],
     )
 

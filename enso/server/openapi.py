@@ -36,6 +36,12 @@ BAD_BODY = (
 )
 
 
+NOT_THERE = (
+    (403, "It belongs to a directory that is not served, which is named."),
+    (404, "There is no such thing."),
+)
+
+
 def _id_parameter(name: str, description: str) -> dict[str, Any]:
     return {
         "name": name,
@@ -99,6 +105,33 @@ ENDPOINTS = (
             (403, "It belongs to a directory that is not served, which is named."),
             (404, "Neither live nor stored."),
         ),
+    ),
+    Endpoint(
+        method="get",
+        path="/api/threads/{threadId}/context",
+        summary="What the model was shown at each request of a thread, live or cold, in sizes.",
+        answer=wire.ThreadContext,
+        parameters=(THREAD_ID,),
+        refusals=NOT_THERE,
+    ),
+    Endpoint(
+        method="get",
+        path="/api/threads/{threadId}/context/{requestId}",
+        summary="One request of a thread, element by element.",
+        answer=wire.RequestDetail,
+        parameters=(
+            THREAD_ID,
+            _id_parameter("requestId", "The request's number from 1 on, or `next`."),
+        ),
+        refusals=NOT_THERE,
+    ),
+    Endpoint(
+        method="get",
+        path="/api/threads/{threadId}/entries/{entryId}",
+        summary="One entry of a thread as it is stored, to be looked at.",
+        answer=wire.StoredEntry,
+        parameters=(THREAD_ID, _id_parameter("entryId", "The entry's id.")),
+        refusals=NOT_THERE,
     ),
     Endpoint(
         method="post",

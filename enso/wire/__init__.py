@@ -6,6 +6,16 @@ is imported here: whoever fills a shape knows both sides. Import this package, n
 
 from __future__ import annotations
 
+from enso.wire.contexts import (
+    ContextElement,
+    ContextPiece,
+    ContextShare,
+    ContextSize,
+    RequestContext,
+    RequestDetail,
+    StoredEntry,
+    ThreadContext,
+)
 from enso.wire.frames import (
     DialogFrame,
     Frame,
@@ -72,6 +82,7 @@ from enso.wire.state import (
 )
 from enso.wire.stats import RequestStats, ThreadStats, ToolStats, TurnStats
 from enso.wire.threads import (
+    EmittedEvent,
     Error,
     ErrorBody,
     InspectedEntry,
@@ -88,12 +99,17 @@ __all__ = [
     "Commands",
     "CompactRequest",
     "Context",
+    "ContextElement",
+    "ContextPiece",
+    "ContextShare",
+    "ContextSize",
     "Dialog",
     "DialogAnswer",
     "DialogFrame",
     "DialogOption",
     "DialogTool",
     "Done",
+    "EmittedEvent",
     "EntryRequest",
     "Error",
     "ErrorBody",
@@ -129,15 +145,19 @@ __all__ = [
     "QueuedPrompt",
     "RailFrame",
     "Refusal",
+    "RequestContext",
+    "RequestDetail",
     "RequestStats",
     "Shape",
     "SnapshotFrame",
     "Status",
     "StatusFrame",
+    "StoredEntry",
     "StoredThread",
     "StoredThreads",
     "TextPart",
     "ThinkingPart",
+    "ThreadContext",
     "ThreadInspection",
     "ThreadStats",
     "ThreadSummary",

@@ -50,8 +50,21 @@ class InspectedEntry(Shape):
     text: str | None = left_out()
 
 
+class EmittedEvent(Shape):
+    """Something that the runtime told, and what it is of: a message, an entry, a call, a dialog.
+
+    ``times``: so many of the kind about the same came in a row (text that streamed); ``text`` is
+    how what they brought begins.
+    """
+
+    type: str
+    of: str | None = left_out()
+    times: int
+    text: str | None = left_out()
+
+
 class ThreadInspection(Shape):
-    """One live thread in full."""
+    """One live thread in full. ``emittedEvents``: what the current or last run told, in order."""
 
     thread_id: str
     session_id: str
@@ -63,6 +76,9 @@ class ThreadInspection(Shape):
     busy: bool
     generation: int
     last_activity_at: str
+    name: str | None = left_out()
+    loaded_extension_paths: list[str]
+    emitted_events: list[EmittedEvent]
     entries: list[InspectedEntry]
 
 

@@ -40,6 +40,12 @@ def test_every_answer_is_of_its_closed_shape(
         ("/api/threads/t1/stats", wire.ThreadStats),
         ("/api/threads/t2/stats", wire.ThreadStats),
         ("/api/threads/none/stats", wire.Error),
+        ("/api/threads/t1/context", wire.ThreadContext),
+        ("/api/threads/t2/context", wire.ThreadContext),
+        ("/api/threads/t1/context/1", wire.RequestDetail),
+        ("/api/threads/t2/context/next", wire.RequestDetail),
+        ("/api/threads/t1/context/2", wire.Error),
+        ("/api/threads/t1/entries/none", wire.Error),
     ):
         answer = client.get(path)
         assert answer.mimetype == "application/json"
