@@ -15,7 +15,7 @@ import uuid
 from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any, Final
+from typing import Any, BinaryIO, Final
 
 from enso.host.contract import SessionNotWritten, SessionUnreadable
 from enso.host.json_lines import dump_line
@@ -25,6 +25,7 @@ from enso.host.session_log import (
     Header,
     SessionLog,
     branch_of,
+    open_sized,
     read_header,
     read_session,
 )
@@ -165,6 +166,11 @@ class SessionFile:
             if known:
                 self._leaf_id = entry_id
             return known
+
+    def open_whole(self) -> tuple[BinaryIO, int]:
+        """The file, open for reading, and its size between two appends. Raises ``OSError``."""
+        with self._lock:
+            return open_sized(self._path)
 
     def changed_elsewhere(self) -> bool:
         """Whether another program changed or removed the file since it was last read or written."""

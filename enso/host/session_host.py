@@ -26,6 +26,7 @@ from enso.host.contract import (
     SessionDirectoryRefused,
     SessionNotWritten,
     SessionUnreadable,
+    StoredLog,
     StoredThread,
     StoredThreadContext,
     StoredThreadRead,
@@ -41,7 +42,7 @@ from enso.host.project_files import fitting_files
 from enso.host.session_file import SessionFile
 from enso.host.session_fork import forked_entries, is_conversation
 from enso.host.session_listing import SessionListing
-from enso.host.session_log import SessionLog, read_session
+from enso.host.session_log import SessionLog, open_sized, read_session
 from enso.host.session_trash import SessionTrash
 from enso.host.session_watch import SessionWatch
 from enso.host.stats import branch_stats
@@ -211,6 +212,19 @@ class SessionHost:
         return StoredThreadStats(
             id=stored.id, cwd=stored.cwd, stats=branch_stats(log.entries, log.branch())
         )
+
+    def open_stored_log(self, thread_id: str) -> StoredLog | None:
+        """The thread's file itself, open for reading; ``None``: no file, or not served."""
+        stored = self.stored_thread(thread_id)
+        if stored is None:
+            return None
+        live = self._open_files.get(thread_id)
+        is_live = live is not None and live.path == stored.path
+        try:
+            stream, size = live.open_whole() if is_live and live else open_sized(stored.path)
+        except OSError:
+            return None
+        return StoredLog(name=stored.path.name, size=size, stream=stream)
 
     def fresh_permission_mode(self) -> PermissionModeState:
         """What a new thread starts in."""

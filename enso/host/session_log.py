@@ -140,6 +140,12 @@ def open_regular(path: Path) -> BinaryIO:
     return stream
 
 
+def open_sized(path: Path) -> tuple[BinaryIO, int]:
+    """Open a file to read, with the bytes that it has now. Raises ``OSError``."""
+    stream = open_regular(path)
+    return stream, os.fstat(stream.fileno()).st_size
+
+
 def read_session(path: Path) -> SessionLog | None:
     """Read a whole file; ``None`` when it is no session. Raises ``OSError``."""
     with open_regular(path) as stream:

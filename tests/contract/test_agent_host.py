@@ -186,6 +186,32 @@ def test_an_unknown_id_has_no_thread_and_no_directory(store: Store) -> None:
     assert store.host.stored_thread_directory(unknown) is None
 
 
+def test_a_stored_log_is_handed_out_whole(store: Store) -> None:
+    """The log can be read to its size, a line for every entry, also while the thread is live."""
+    store.put("t1", ("user", "Hi"), ("assistant", "Hello."))
+    cold = store.host.open_stored_log("t1")
+    assert cold is not None
+    with cold.stream as stream:
+        text = stream.read(cold.size)
+    assert cold.name.endswith("t1.jsonl")
+    assert text.count(b"\n") == 3
+    assert text.endswith(b"\n")
+    hosted = store.host.create_session("t1", never)
+    live = store.host.open_stored_log("t1")
+    assert live is not None
+    with live.stream as stream:
+        assert stream.read(live.size) == text
+    hosted.close()
+
+
+def test_a_log_that_is_not_served_is_not_handed_out(store: Store, tmp_path: Path) -> None:
+    """Neither of an unknown thread, nor of another directory, nor by what is no id."""
+    store.put("t1", ("user", "Hi"), ("assistant", "Hello."), directory=tmp_path / "elsewhere")
+    assert store.host.open_stored_log("t1") is None
+    assert store.host.open_stored_log("unknown") is None
+    assert store.host.open_stored_log("../../t1") is None
+
+
 def test_a_thread_of_another_directory_is_not_read_but_named(store: Store, tmp_path: Path) -> None:
     """Not served: no read, but its directory, so that a client can be told 403 and why."""
     elsewhere = tmp_path / "other"

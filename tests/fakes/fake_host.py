@@ -26,6 +26,7 @@ import threading
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from datetime import UTC, datetime
+from io import BytesIO
 from pathlib import Path
 from typing import Any, Final
 
@@ -47,6 +48,7 @@ from enso.host.contract import (
     SessionDirectoryRefused,
     SessionNotWritten,
     SessionUnreadable,
+    StoredLog,
     StoredThread,
     StoredThreadContext,
     StoredThreadRead,
@@ -305,6 +307,14 @@ class FakeHost:
                 return None
             entries = list(stored.entries)
         return StoredThreadStats(id=thread_id, cwd=stored.directory, stats=fake_stats(entries))
+
+    def open_stored_log(self, thread_id: str) -> StoredLog | None:
+        """The thread's id and its entries, a line each, as Python writes them."""
+        if self.stored_thread(thread_id) is None:
+            return None
+        lines = [repr(thread_id), *(repr(entry) for entry in self._threads[thread_id].entries)]
+        text = "".join(f"{line}\n" for line in lines).encode()
+        return StoredLog(name=f"{thread_id}.jsonl", size=len(text), stream=BytesIO(text))
 
     def fresh_permission_mode(self) -> PermissionModeState:
         """What a new thread starts in."""

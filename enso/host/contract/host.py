@@ -14,7 +14,12 @@ from enso.host.contract.context import (
 )
 from enso.host.contract.live import HostedThread
 from enso.host.contract.stats import StoredThreadStats
-from enso.host.contract.stored import PermissionModeState, StoredThread, StoredThreadRead
+from enso.host.contract.stored import (
+    PermissionModeState,
+    StoredLog,
+    StoredThread,
+    StoredThreadRead,
+)
 from enso.host.contract.waiting import Command, ModelChoice, ModelInUse
 from enso.transcript import TranscriptEntry
 
@@ -76,6 +81,10 @@ class AgentHost(Protocol):
 
     def read_stored_thread_stats(self, thread_id: str) -> StoredThreadStats | None:
         """What a stored thread used, read cold. ``None``: no log, or not served."""
+        ...
+
+    def open_stored_log(self, thread_id: str) -> StoredLog | None:
+        """The thread's log itself, to be handed on; ``None``: no log, or not served."""
         ...
 
     def fresh_permission_mode(self) -> PermissionModeState:

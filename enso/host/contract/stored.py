@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from datetime import datetime
 from pathlib import Path
-from typing import Literal
+from typing import BinaryIO, Literal
 
 from enso.transcript import TranscriptEntry, Usage
 
@@ -46,6 +46,19 @@ class StoredThreadRead:
     usage: Usage
     name: str | None = None
     skipped_lines: int = 0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class StoredLog:
+    """A thread's log as it is stored, byte for byte, and the name it is stored under.
+
+    ``stream`` is open for reading and is closed by whoever asked for it. ``size`` is how many bytes
+    the log had then: whole lines where this host writes it. What comes behind them came later.
+    """
+
+    name: str
+    size: int
+    stream: BinaryIO
 
 
 PermissionModeId = Literal["plan", "ask", "edit", "auto"]
