@@ -10,7 +10,9 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from urllib.parse import parse_qsl, quote, unquote, urlencode, urlsplit
 
-OUR_PARAMETERS = frozenset({"q", "shown", "current", "before", "from", "project", "deleted"})
+OUR_PARAMETERS = frozenset(
+    {"q", "shown", "current", "before", "from", "project", "deleted", "format", "keep"}
+)
 """Query parameters that routes of ours read; they are never carried from page to page."""
 
 
@@ -70,6 +72,11 @@ class Urls:
     def prepare(self) -> str:
         """Where a page says that somebody types a prompt."""
         return "/prepare"
+
+    @staticmethod
+    def export(thread_id: str, format_name: str) -> str:
+        """A thread as a file to take away; a download keeps no parameter of a page."""
+        return f"/threads/{quote(thread_id, safe='')}/export?format={quote(format_name)}"
 
     def waiting(self) -> str:
         """The page of every dialog that waits."""

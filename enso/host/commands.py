@@ -14,6 +14,12 @@ ENSO_COMMANDS: Final[tuple[Command, ...]] = (
         argument_hint="[what to keep]",
     ),
     Command(
+        name="export",
+        description="Take this thread away as a file.",
+        source="enso",
+        argument_hint="[html|md|jsonl]",
+    ),
+    Command(
         name="fork", description="Go on in a new thread, from the end of this one.", source="enso"
     ),
     Command(name="help", description="List the commands.", source="enso"),

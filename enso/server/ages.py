@@ -5,7 +5,7 @@ Knows times and words alone. ``static/enso.js`` speaks the same words and keeps 
 
 from __future__ import annotations
 
-from datetime import datetime
+from datetime import UTC, datetime
 
 _MONTHS = ("Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec")
 
@@ -35,6 +35,12 @@ def clock_words(moment: datetime, *, now: datetime) -> str:
     local = moment.astimezone(now.tzinfo)
     time = f"{local:%H:%M}"
     return time if local.date() == now.date() else f"{_day_words(local, now)}, {time}"
+
+
+def moment_words(moment: datetime) -> str:
+    """``28 Nov 2026, 14:05 UTC``: a time that holds in every zone and year."""
+    at = moment.astimezone(UTC)
+    return f"{at.day} {_MONTHS[at.month - 1]} {at.year}, {at:%H:%M} UTC"
 
 
 def _day_words(local: datetime, now: datetime) -> str:

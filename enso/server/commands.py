@@ -36,6 +36,8 @@ def _uploaded(files: Iterable[FileStorage]) -> list[PromptImage]:
 def _answered(thread_id: str, done: SlashDone) -> Response:
     target = page_urls().thread(done.new_thread_id or thread_id)
     if not HtmxRequest(request.headers).is_htmx:
+        # Nothing can be said on a plain page, so what is offered comes at once.
+        target = done.links[0].href if done.links else target
         return Response(status=303, headers={"Location": target})
     if done.new_thread_id:
         return Response(status=202, headers={"HX-Redirect": target})

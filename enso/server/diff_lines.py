@@ -30,13 +30,16 @@ def mapping_of(value: Any) -> Mapping[str, Any]:
     return cast("Mapping[str, Any]", value) if isinstance(value, Mapping) else _NOTHING
 
 
-def stored_lines(diff: str, limit: int) -> tuple[DiffLine, ...]:
-    """The first ``limit`` lines of ``details.diff``: each a sign, a line number, the text."""
+def stored_lines(diff: str, limit: int, longest: int = MAX_LINE) -> tuple[DiffLine, ...]:
+    """The first ``limit`` lines of ``details.diff``: each a sign, a line number, the text.
+
+    Of each, the first ``longest`` characters.
+    """
     if not diff:
         return ()
     kinds = {"+": "add", "-": "del"}
     lines = diff.split("\n", limit)[:limit]
-    return tuple(DiffLine(kinds.get(line[:1], "ctx"), line[:MAX_LINE]) for line in lines)
+    return tuple(DiffLine(kinds.get(line[:1], "ctx"), line[:longest]) for line in lines)
 
 
 def edit_lines(arguments: Any) -> tuple[DiffLine, ...] | None:

@@ -283,7 +283,9 @@ class FrameDrawer:
 
     def _notice(self, frame: wire.NoticeFrame, aim: _Aim) -> str:
         # Beside the composer: what comes while one reads is not said above a long log.
-        return partial_of(f"told-{aim.key}", "innerHTML", self._macros.told(frame.message))
+        return partial_of(
+            f"told-{aim.key}", "innerHTML", self._macros.told(frame.message, frame.links or ())
+        )
 
     def _rail(self, _frame: wire.RailFrame, aim: _Aim) -> str:
         return partial_of("rail-news", "innerHTML", self._macros.rail_news(aim.rail_href))

@@ -9,12 +9,12 @@ from __future__ import annotations
 import hashlib
 import re
 from collections import Counter
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, replace
 from itertools import groupby, takewhile
 
 from enso import wire
-from enso.server.tool_lines import CutText, ToolLook, cut_text, tool_look
+from enso.server.tool_lines import SHOWN, CutText, Room, ToolLook, cut_text, tool_look
 
 FOLDED_RUN = 5
 """Tool calls in a row beyond which a run folds to a count."""
@@ -120,17 +120,20 @@ Look = MessageLook | RunLook | AttemptsLook
 
 def looks(messages: Sequence[wire.Message]) -> list[Look]:
     """What is drawn for ``messages``, in order."""
-    drawn: list[Look] = []
-    each = [message_look(message, folds=False) for message in messages]
+    return list(each_look(messages))
+
+
+def each_look(messages: Iterable[wire.Message], room: Room = SHOWN) -> Iterator[Look]:
+    """The same one by one, holding no more than folds together; ``room`` for tool results."""
+    each = (message_look(message, folds=False, room=room) for message in messages)
     for kind, group in groupby(each, key=_joins):
         members = tuple(group)
         if kind == "refused" and len(members) > 1:
-            drawn.append(AttemptsLook(members[:-1], members[-1]))
+            yield AttemptsLook(members[:-1], members[-1])
         elif kind == "work":
-            drawn.extend(_run(members))
+            yield from _run(members)
         else:
-            drawn.extend(message_look(member.message) for member in members)
-    return drawn
+            yield from (_with_folds(member) for member in members)
 
 
 def is_refused(message: wire.Message) -> bool:
@@ -159,7 +162,7 @@ def _run(members: tuple[MessageLook, ...]) -> Iterator[Look]:
         failed = sum(call.state == "failed" for call in calls)
         yield RunLook(members, run_summary(calls), failed)
         return
-    yield from (message_look(member.message) for member in members)
+    yield from (_with_folds(member) for member in members)
 
 
 def run_summary(calls: Sequence[wire.ToolCallPart]) -> str:
@@ -171,9 +174,9 @@ def run_summary(calls: Sequence[wire.ToolCallPart]) -> str:
     return f"{len(calls)} tool calls: {', '.join(told)}"
 
 
-def message_look(message: wire.Message, *, folds: bool = True) -> MessageLook:
+def message_look(message: wire.Message, *, folds: bool = True, room: Room = SHOWN) -> MessageLook:
     """One message as it is drawn; ``folds``: many tool calls in a row fold to a count."""
-    shown = [part_look(message, index) for index in range(len(message.parts))]
+    shown = [part_look(message, index, room) for index in range(len(message.parts))]
     parts = [look for look in shown if look is not None]
     is_work = (
         message.role == "assistant"
@@ -191,12 +194,16 @@ def message_look(message: wire.Message, *, folds: bool = True) -> MessageLook:
     )
 
 
-def part_look(message: wire.Message, index: int) -> PartLook | None:
+def part_look(message: wire.Message, index: int, room: Room = SHOWN) -> PartLook | None:
     """One part as it is drawn; ``None`` for withheld thinking when there is more to see."""
     part = message.parts[index]
     if isinstance(part, wire.ToolCallPart):
         return PartLook(
-            "tool", index, part, tool=tool_look(part), progress=_progress(message, index, part)
+            "tool",
+            index,
+            part,
+            tool=tool_look(part, room),
+            progress=_progress(message, index, part),
         )
     if isinstance(part, wire.ImagePart):
         return PartLook("image", index, part)
@@ -207,7 +214,7 @@ def part_look(message: wire.Message, index: int) -> PartLook | None:
         return PartLook("thinking", index, part, text=part.content)
     if message.role == "assistant":
         return PartLook("text", index, part, text=part.content)
-    return _written_look(index, part)
+    return _written_look(index, part, room)
 
 
 def _progress(message: wire.Message, index: int, call: wire.ToolCallPart) -> str:
@@ -218,17 +225,21 @@ def _progress(message: wire.Message, index: int, call: wire.ToolCallPart) -> str
     return dom_token(call.id)
 
 
-def _written_look(index: int, part: wire.TextPart) -> PartLook:
+def _written_look(index: int, part: wire.TextPart, room: Room) -> PartLook:
     """A person's text: a long one shows its start, and opens to the rest."""
     cut = cut_text(part.content, lines=24, characters=2400)
-    if cut.characters_left_out < 400:
+    if cut.characters_left_out < 400 or room is not SHOWN:
         cut = CutText(part.content)
     return PartLook(
         "written", index, part, text=cut.text, cut=cut, rest=part.content[len(cut.text) :]
     )
 
 
-def _folded(parts: list[PartLook]) -> Iterator[PartLook]:
+def _with_folds(look: MessageLook) -> MessageLook:
+    return replace(look, parts=tuple(_folded(look.parts)))
+
+
+def _folded(parts: Iterable[PartLook]) -> Iterator[PartLook]:
     for is_tool, group in groupby(parts, key=lambda look: look.kind == "tool"):
         members = tuple(group)
         if not is_tool or len(members) <= FOLDED_RUN:

@@ -12,6 +12,7 @@ from pydantic.json_schema import models_json_schema
 
 from enso import wire
 from enso.server.actions import ACTIONS
+from enso.server.exports import FORMATS, MEDIA_TYPES
 
 THREAD_ID = {
     "name": "threadId",
@@ -29,6 +30,13 @@ QUERY = {
 }
 
 
+FORMAT = {
+    "name": "format",
+    "in": "query",
+    "required": False,
+    "description": "html when it is not given.",
+    "schema": {"type": "string", "enum": list(FORMATS)},
+}
 BAD_BODY = (
     (400, "The body or the id is not right; the message says what."),
     (415, "Not JSON."),
@@ -54,7 +62,10 @@ def _id_parameter(name: str, description: str) -> dict[str, Any]:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Endpoint:
-    """One operation: where it is, what it takes, what it answers, and how it refuses."""
+    """One operation: where it is, what it takes, what it answers, and how it refuses.
+
+    ``files`` are the media types of an answer that is a file.
+    """
 
     method: str
     path: str
@@ -64,6 +75,7 @@ class Endpoint:
     body: type[BaseModel] | None = None
     parameters: tuple[dict[str, Any], ...] = ()
     refusals: tuple[tuple[int, str], ...] = ()
+    files: tuple[str, ...] = ()
 
 
 ENDPOINTS = (
@@ -132,6 +144,18 @@ ENDPOINTS = (
         answer=wire.StoredEntry,
         parameters=(THREAD_ID, _id_parameter("entryId", "The entry's id.")),
         refusals=NOT_THERE,
+    ),
+    Endpoint(
+        method="get",
+        path="/api/threads/{threadId}/export",
+        summary="A thread as a file: one HTML page, Markdown, or the log itself.",
+        answer=None,
+        files=tuple(MEDIA_TYPES.values()),
+        parameters=(THREAD_ID, FORMAT),
+        refusals=(
+            (400, "The format is none of these."),
+            *NOT_THERE,
+        ),
     ),
     Endpoint(
         method="post",
@@ -212,6 +236,8 @@ def _operation(endpoint: Endpoint) -> dict[str, Any]:
     answer: dict[str, Any] = {"description": "Done."}
     if endpoint.answer is not None:
         answer["content"] = _content(endpoint.answer)
+    if endpoint.files:
+        answer["content"] = {kind: {"schema": {"type": "string"}} for kind in endpoint.files}
     responses: dict[str, Any] = {str(endpoint.status): answer}
     doors = ((401, "A token is needed."), (403, "From a page of another site."))
     for status, why in (*doors, *endpoint.refusals):

@@ -16,6 +16,7 @@ from enso import wire
 from enso.host import contract
 from enso.projects import Projects
 from enso.server.ages import age_words
+from enso.server.exports import FORMATS
 from enso.server.looks import dom_token
 from enso.server.messages import mended
 from enso.server.models import model_choices
@@ -305,7 +306,10 @@ PLACES = (
 
 def hrefs_of(urls: Urls, thread_id: str) -> dict[str, str]:
     """Where things are done to a thread. The page hides what needs a branch while there is none."""
-    return {place: urls.below(thread_id, place) for place in PLACES}
+    return {
+        **{place: urls.below(thread_id, place) for place in PLACES},
+        **{f"export-{name}": urls.export(thread_id, name) for name in FORMATS},
+    }
 
 
 def _with_current(

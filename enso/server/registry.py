@@ -197,10 +197,11 @@ class ThreadRegistry:
             except contract.HostError as refused:
                 raise Refused(refused.status, refused.code, str(refused)) from refused
 
-    def tell(self, thread_id: str, sentence: str) -> None:
-        """Say a sentence to every follow of a thread; it is no part of it."""
+    def tell(self, thread_id: str, sentence: str, links: Sequence[wire.Link] = ()) -> None:
+        """Say a sentence to every follow of a thread, and what it offers; it is no part of it."""
+        notice = wire.NoticeFrame(message=sentence, links=list(links) or None)
         with self.at(thread_id) as slot:
-            self._publish(slot, [Change(wire.NoticeFrame(message=sentence))])
+            self._publish(slot, [Change(notice)])
 
     def without(self, thread_id: str, action: Callable[[], Result]) -> Result:
         """Let go of a thread, then do something that it must not be live for.

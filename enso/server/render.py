@@ -7,7 +7,7 @@ same templates (``enso.server.frames``), so that what streams in looks like what
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -17,12 +17,14 @@ from markupsafe import Markup
 
 from enso import wire
 from enso.server import dialogs, looks, resources, words
+from enso.server.documents import Documents
 from enso.server.frames import FrameDrawer, Streams
 from enso.server.markdown import render_markdown
 from enso.server.views import (
     NOWHERE,
     CommandsView,
     ErrorView,
+    ExportView,
     FilesView,
     HistoryView,
     PageView,
@@ -39,7 +41,9 @@ def plain_static_url(name: str) -> str:
     return f"/static/{name}"
 
 
-def _environment(templates: Path, static_url: Callable[[str], str]) -> Environment:
+def _environment(
+    templates: Path, static_url: Callable[[str], str], told_time: Callable[[str], str]
+) -> Environment:
     environment: Any = Environment(
         loader=FileSystemLoader(templates),
         autoescape=True,
@@ -48,6 +52,7 @@ def _environment(templates: Path, static_url: Callable[[str], str]) -> Environme
         undefined=StrictUndefined,
     )
     environment.globals.update(static_url=static_url, words=words, looks=looks, dialogs=dialogs)
+    environment.globals["told_time"] = told_time
     environment.filters["markdown"] = render_markdown
     return environment
 
@@ -61,7 +66,9 @@ class Renderer:
         static_url: Callable[[str], str] = plain_static_url,
         templates: Path | None = None,
     ) -> None:
-        self._environment = _environment(templates or resources.template_dir(), static_url)
+        directory = templates or resources.template_dir()
+        self._environment = _environment(directory, static_url, words.clock)
+        self._documents = Documents(_environment(directory, static_url, words.moment))
         self._macros = self._module("_messages.html")
         self._frames = FrameDrawer(
             messages=self._macros,
@@ -114,6 +121,10 @@ class Renderer:
     def files(self, view: FilesView) -> str:
         """The options of the list of files; empty when none fits."""
         return self._render("_files.html", view=view)
+
+    def export(self, view: ExportView) -> Iterator[str]:
+        """A thread as one HTML file that needs nothing else, in pieces of some 64 KB."""
+        return self._documents.html(view)
 
     def error(self, view: ErrorView, *, page: bool) -> str:
         """An error: a whole page that holds ``#pane``, or a line for the place that asked."""

@@ -8,16 +8,23 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from enso import thread_ids
+from enso import thread_ids, wire
+from enso.server.exports import FORMATS
 from enso.server.refusals import Refused
 from enso.server.services import Services
+from enso.server.words import FILE_KINDS
+from enso.urls import Urls
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SlashDone:
-    """What a command came to: a sentence to say, and the new thread that it made, if it did."""
+    """What a command came to: a sentence to say, and the new thread that it made, if it did.
+
+    ``links`` are files that it offers, the likeliest first.
+    """
 
     said: str = ""
+    links: tuple[wire.Link, ...] = ()
     new_thread_id: str | None = None
     generation: int = 0
 
@@ -45,12 +52,25 @@ def run_slash(
         return None
     done = command(_Given(services, thread_id, rest.strip(), project_id))
     if done.said:
-        services.registry.tell(thread_id, done.said)
+        services.registry.tell(thread_id, done.said, done.links)
     return done
 
 
 def _compact(given: _Given) -> SlashDone:
     return SlashDone(generation=given.services.registry.compact(given.thread_id, given.rest))
+
+
+def _export(given: _Given) -> SlashDone:
+    chosen = given.rest.lower()
+    if chosen and chosen not in FORMATS:
+        raise Refused(400, "export-format", f"Say /export and one of these: {', '.join(FORMATS)}.")
+    given.services.read(given.thread_id)
+    links = [
+        wire.Link(label=FILE_KINDS[name], href=Urls.export(given.thread_id, name))
+        for name in FORMATS
+        if name == chosen or not chosen
+    ]
+    return SlashDone(said="Take this thread away as", links=tuple(links))
 
 
 def _fork(given: _Given) -> SlashDone:
@@ -110,6 +130,7 @@ def _name(given: _Given) -> SlashDone:
 
 _COMMANDS: dict[str, Callable[[_Given], SlashDone]] = {
     "compact": _compact,
+    "export": _export,
     "fork": _fork,
     "help": _help,
     "mode": _mode,

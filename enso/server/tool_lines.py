@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import json
 import re
+import sys
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any, cast
@@ -25,6 +26,19 @@ QUIET_TOOLS = frozenset({"read", "write", "edit", "grep", "find", "ls"})
 
 MAX_RESULT_CHARACTERS = 20_000
 MAX_RESULT_LINES = 400
+
+
+@dataclass(frozen=True, slots=True)
+class Room:
+    """How much of a text is shown under a tool's line."""
+
+    lines: int
+    characters: int
+
+
+SHOWN = Room(MAX_RESULT_LINES, MAX_RESULT_CHARACTERS)
+WHOLE = Room(sys.maxsize // 16, sys.maxsize // 16)
+"""For a document, which leaves nothing out."""
 
 _EXIT_CODE = re.compile(r"\n*Command exited with code (-?\d{1,10})\s*\Z")
 
@@ -72,24 +86,26 @@ class ToolLook:
         return bool(self.arguments or self.diff or self.output or self.images)
 
 
-def tool_look(call: wire.ToolCallPart) -> ToolLook:
-    """How ``call`` reads."""
+def tool_look(call: wire.ToolCallPart, room: Room = SHOWN) -> ToolLook:
+    """How ``call`` reads, with as much under its line as there is room for."""
     arguments = mapping_of(call.arguments)
     subject, notes, shows_all = _READERS.get(call.name, _read_unknown)(arguments, call)
     text, exit_note = _output_text(call)
     diff = _diff_text(call) if call.name == "edit" else ""
     outcome = (*notes, *_diff_notes(diff), *_outcome_notes(call, exit_note))
     hidden = bool(diff) or not text.strip()
-    lines, left_out = _diff_lines(call, diff)
+    lines, left_out = _diff_lines(call, diff, room)
+    # In a document nothing may stay behind the end of a line that was cut.
+    shows_all = shows_all and (room is SHOWN or len(subject) <= MAX_SUBJECT)
     return ToolLook(
         name=call.name or "unnamed tool",
         subject=_one_line(subject),
         notes=outcome,
         state=call.state,
-        arguments=_opened_arguments(call, subject, shows_all=shows_all or bool(lines)),
+        arguments=_opened_arguments(call, subject, room, shows_all=shows_all or bool(lines)),
         diff=lines,
         diff_left_out=left_out,
-        output=None if hidden else _cut_output(call, text),
+        output=None if hidden else _cut_output(call, text, room),
         images=_images(call),
     )
 
@@ -242,9 +258,10 @@ def _output_text(call: wire.ToolCallPart) -> tuple[str, str]:
     return text[: found.start()], f"exit {found[1]}"
 
 
-def _cut_output(call: wire.ToolCallPart, text: str) -> CutText:
+def _cut_output(call: wire.ToolCallPart, text: str, room: Room) -> CutText:
     """A long output by its start; a command's by its end, where it says how it went."""
-    return terminal_end(text) if call.name == "bash" else cut_text(text)
+    cut = terminal_end if call.name == "bash" else cut_text
+    return cut(text, lines=room.lines, characters=room.characters)
 
 
 def _images(call: wire.ToolCallPart) -> tuple[wire.ImagePart, ...]:
@@ -252,31 +269,30 @@ def _images(call: wire.ToolCallPart) -> tuple[wire.ImagePart, ...]:
     return tuple(part for part in content if isinstance(part, wire.ImagePart))
 
 
-def _opened_arguments(call: wire.ToolCallPart, subject: str, *, shows_all: bool) -> CutText | None:
+def _opened_arguments(
+    call: wire.ToolCallPart, subject: str, room: Room, *, shows_all: bool
+) -> CutText | None:
     if shows_all:
         return None
-    arguments = mapping_of(call.arguments)
+    text = told_arguments(call.arguments)
     if call.name == "bash":
-        return cut_text(subject)
-    if call.name == "write":
-        content = _text(arguments, "content")
-        return cut_text(content) if content else None
-    return cut_text(told_arguments(call.arguments))
+        text = subject
+    elif call.name == "write":
+        text = _text(mapping_of(call.arguments), "content")
+    return cut_text(text, lines=room.lines, characters=room.characters) if text else None
 
 
-def _diff_lines(call: wire.ToolCallPart, diff: str) -> tuple[tuple[DiffLine, ...], int]:
+def _diff_lines(call: wire.ToolCallPart, diff: str, room: Room) -> tuple[tuple[DiffLine, ...], int]:
     """The lines of an edit's diff, or of the one that it would have made; how many are left out."""
+    longest = MAX_LINE if room is SHOWN else room.characters
     if diff:
-        return stored_lines(diff, MAX_RESULT_LINES), _beyond_shown(diff.count("\n") + 1)
+        shown = stored_lines(diff, room.lines, longest)
+        return shown, max(0, diff.count("\n") + 1 - room.lines)
     proposed = edit_lines(call.arguments) if call.name == "edit" else None
     if not proposed:
         return (), 0
-    shown = (DiffLine(line.kind, line.text[:MAX_LINE]) for line in proposed[:MAX_RESULT_LINES])
-    return tuple(shown), _beyond_shown(len(proposed))
-
-
-def _beyond_shown(count: int) -> int:
-    return max(0, count - MAX_RESULT_LINES)
+    cut = (DiffLine(line.kind, line.text[:longest]) for line in proposed[: room.lines])
+    return tuple(cut), max(0, len(proposed) - room.lines)
 
 
 def _diff_text(call: wire.ToolCallPart) -> str:

@@ -210,3 +210,20 @@ class FilesView:
     query: str
     paths: Sequence[str]
     more: bool = False
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ExportView:
+    """A thread as a document. ``facts`` stand under its title: what they are, and what they say.
+
+    ``notes`` are sentences about what is missing or was under way.
+    """
+
+    thread_id: str
+    key: str
+    title: str
+    facts: Sequence[tuple[str, str]]
+    notes: Sequence[str]
+    messages: Sequence[wire.Message]
+    interrupted: wire.InterruptedTail | None
+    generator: str

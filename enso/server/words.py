@@ -7,10 +7,13 @@ from collections.abc import Sequence
 from datetime import UTC, datetime
 
 from enso import wire
-from enso.server.ages import clock_words
+from enso.server.ages import clock_words, moment_words
 from enso.server.looks import STATUS_WORDS
 from enso.server.tool_lines import duration_words
 from enso.server.views import PaneView, WaitingView
+
+FILE_KINDS = {"html": "HTML", "md": "Markdown", "jsonl": "JSONL"}
+"""What a thread can be taken away as, by its file's ending."""
 
 
 def count(number: int, word: str) -> str:
@@ -175,6 +178,11 @@ def clock(created_at: str) -> str:
     """When a message was made, in this machine's zone; the browser says it in the reader's."""
     now = datetime.now().astimezone()
     return clock_words(datetime.fromisoformat(created_at), now=now)
+
+
+def moment(created_at: str) -> str:
+    """When something was, for whoever reads it later and elsewhere: ``28 Nov 2026, 14:05 UTC``."""
+    return moment_words(datetime.fromisoformat(created_at))
 
 
 def footer(message: wire.Message) -> list[str]:

@@ -115,11 +115,19 @@ class RailFrame(Shape):
     gone: list[str]
 
 
+class Link(Shape):
+    """A way to something, in words; ``href`` is a path of this server."""
+
+    label: str
+    href: str
+
+
 class NoticeFrame(Shape):
-    """A sentence for the person, not part of the thread."""
+    """A sentence for the person, not part of the thread; ``links``: what it offers."""
 
     type: Literal["notice"] = "notice"
     message: str
+    links: list[Link] | None = left_out()
 
 
 class ModelFrame(Shape):

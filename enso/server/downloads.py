@@ -1,0 +1,46 @@
+"""GET: a thread as a file, for pages and for programs alike; live or cold, nothing is built."""
+
+from __future__ import annotations
+
+from flask import Blueprint, Response, request
+
+from enso.server.exports import FORMATS, Download, document_download, log_download
+from enso.server.refusals import Refused
+from enso.server.services import Services
+
+POLICY = "default-src 'none'; sandbox"
+"""For a browser that would show a download in place: it does nothing there."""
+
+
+def blueprint(services: Services, *, prefix: str, name: str) -> Blueprint:
+    """The downloads below one prefix: they are the same for a page and for a program."""
+    downloads = Blueprint(name, __name__, url_prefix=prefix or None)
+
+    @downloads.get("/threads/<thread_id>/export")
+    def export(thread_id: str) -> Response:  # pyright: ignore[reportUnusedFunction]
+        return attachment(_export(services, thread_id, request.args.get("format", "html")))
+
+    return downloads
+
+
+def _export(services: Services, thread_id: str, format_name: str) -> Download:
+    if format_name not in FORMATS:
+        raise Refused(400, "export-format", f"A thread is exported as {', '.join(FORMATS)}.")
+    if format_name != "jsonl":
+        return document_download(services.read(thread_id), format_name, services.renderer)
+    log = services.host.open_stored_log(thread_id)
+    if log is None:
+        services.read(thread_id)  # which says why, where it knows
+        raise Refused(404, "not-stored", "Nothing of this thread is stored yet.")
+    return log_download(log)
+
+
+def attachment(download: Download) -> Response:
+    """A download as an answer: never shown in place, sent while it is made."""
+    answer = Response(download.pieces, mimetype=download.media_type)
+    answer.call_on_close(download.close)
+    answer.headers["Content-Disposition"] = f'attachment; filename="{download.name}"'
+    answer.headers["Content-Security-Policy"] = POLICY
+    if download.size is not None:
+        answer.content_length = download.size
+    return answer

@@ -1,0 +1,136 @@
+"""A thread to take away: as an HTML file, as Markdown, or as the log itself.
+
+HTML and Markdown are two writings of one reading (``enso.server.reading``), live or cold; the log
+is the host's, byte for byte. Nothing is built, nothing is written, and no text stands in memory
+beside the reading: every form is made in pieces while it is sent.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from importlib.metadata import PackageNotFoundError, version
+from typing import BinaryIO, Literal, get_args
+
+from enso.host import contract
+from enso.server import words
+from enso.server.ages import moment_words
+from enso.server.looks import dom_token
+from enso.server.markdown_document import markdown_document
+from enso.server.reading import ThreadReading
+from enso.server.render import Renderer
+from enso.server.shapes import mended
+from enso.server.views import ExportView
+
+Format = Literal["html", "md", "jsonl"]
+FORMATS: tuple[Format, ...] = get_args(Format)
+MEDIA_TYPES: dict[str, str] = {
+    "html": "text/html",
+    "md": "text/markdown",
+    "jsonl": "application/x-ndjson",
+}
+BLOCK_BYTES = 256 * 1024
+_NAME_CHARACTERS = 60
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Download:
+    """A file on its way: its name, its kind, its bytes in pieces, and its size where it is known.
+
+    ``close`` lets go of what the pieces come from; it is called however the way ends.
+    """
+
+    name: str
+    media_type: str
+    pieces: Iterable[bytes]
+    size: int | None = None
+    close: Callable[[], None] = field(default=lambda: None)
+
+
+def enso_version() -> str:
+    """The version of Enso that is installed; empty in a checkout that is not."""
+    try:
+        return version("enso")
+    except PackageNotFoundError:
+        return ""
+
+
+def document_download(
+    reading: ThreadReading, format_name: Literal["html", "md"], renderer: Renderer
+) -> Download:
+    """A reading as HTML or Markdown."""
+    view = export_view(reading)
+    texts = renderer.export(view) if format_name == "html" else markdown_document(view)
+    return Download(
+        name=f"{plain_name(reading.title) or reading.thread_id}.{format_name}",
+        media_type=MEDIA_TYPES[format_name],
+        pieces=(mended(text).encode() for text in texts),
+    )
+
+
+def log_download(log: contract.StoredLog) -> Download:
+    """A stored log as it is."""
+    return Download(
+        name=re.sub(r"[^A-Za-z0-9._-]", "_", log.name)[-200:],
+        media_type=MEDIA_TYPES["jsonl"],
+        pieces=log_blocks(log.stream, log.size),
+        size=log.size,
+        close=log.stream.close,
+    )
+
+
+def log_blocks(stream: BinaryIO, size: int) -> Iterator[bytes]:
+    """The first ``size`` bytes of a stream, which is closed behind them; fewer when it was cut."""
+    with stream:
+        while size > 0 and (block := stream.read(min(size, BLOCK_BYTES))):
+            size -= len(block)
+            yield block
+
+
+def plain_name(title: str) -> str:
+    """A title as a piece of a file's name: ``Fix the tax`` → ``fix-the-tax``. Empty for none."""
+    told = re.findall(r"[a-z0-9]+", title[:1000].lower())
+    return "-".join(told)[:_NAME_CHARACTERS].strip("-")
+
+
+def export_view(reading: ThreadReading) -> ExportView:
+    """What a document of a thread says."""
+    release = enso_version()
+    title = " ".join(reading.title[:4000].split())
+    return ExportView(
+        thread_id=reading.thread_id,
+        key=dom_token(reading.thread_id),
+        title=mended(title[:240]) or "Untitled",
+        facts=tuple(_facts(reading)),
+        notes=tuple(_notes(reading)),
+        messages=reading.messages,
+        interrupted=reading.interrupted,
+        generator=f"Enso {release}".strip(),
+    )
+
+
+def _facts(reading: ThreadReading) -> Iterator[tuple[str, str]]:
+    if reading.project_id:
+        yield "Project", mended(reading.project_id)
+    yield "Thread", reading.thread_id
+    spoken = [message for message in reading.messages if message.role != "marker"]
+    yield "Messages", f"{len(spoken):,}"
+    models = dict.fromkeys(message.model for message in spoken if message.model)
+    if models:
+        yield "Models" if len(models) > 1 else "Model", ", ".join(models)
+    times = [message.created_at for message in reading.messages if message.created_at]
+    if times:
+        yield "Began", words.moment(times[0])
+    if words.spend(reading.usage):
+        yield "Spent", words.spend(reading.usage)
+    yield "Exported", moment_words(datetime.now(UTC))
+
+
+def _notes(reading: ThreadReading) -> Iterator[str]:
+    if reading.status.busy:
+        yield "The agent was at work when this was exported; what came later is missing."
+    if reading.skipped_lines:
+        lines = words.count(reading.skipped_lines, "line")
+        yield f"{lines} of this thread’s file could not be read and are left out."
