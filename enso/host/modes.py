@@ -1,33 +1,17 @@
-"""Permission modes: their words, and which one a transcript is in.
+"""Permission modes: which one a transcript is in, and how it is changed.
 
 A thread's mode is its branch's last ``custom`` entry of type ``modes``; ``active_agent`` names its
-agent likewise. What a mode permits is decided where tools run.
+agent likewise. What a mode permits is in ``permission_rules``, and decided where tools run.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from typing import Any, Final, cast
+from typing import Any, cast
 
-from enso.host.contract import PermissionModeChoice, PermissionModeId, PermissionModeState
+from enso.host.contract import PermissionModeState
+from enso.host.permission_rules import FRESH_MODE, MODES
 from enso.transcript import TranscriptCustom, TranscriptEntry
-
-FRESH_MODE: Final[PermissionModeId] = "ask"
-
-MODES: Final[tuple[PermissionModeChoice, ...]] = (
-    PermissionModeChoice(
-        id="plan", label="Plan", description="Reads and searches; changes nothing and runs nothing."
-    ),
-    PermissionModeChoice(
-        id="ask", label="Ask", description="Asks before it changes a file or runs a command."
-    ),
-    PermissionModeChoice(
-        id="edit", label="Edit", description="Edits files by itself; asks before it runs a command."
-    ),
-    PermissionModeChoice(
-        id="auto", label="Auto", description="Edits files and runs commands without asking."
-    ),
-)
 
 
 def fresh_mode() -> PermissionModeState:

@@ -6,7 +6,8 @@ from typing import Any
 
 import pytest
 
-from enso.host.modes import MODES, fresh_mode, stored_mode
+from enso.host.modes import fresh_mode, stored_mode
+from enso.host.permission_rules import MODES
 from enso.transcript import TranscriptCustom, TranscriptMessage, TranscriptOther
 
 

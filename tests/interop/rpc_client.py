@@ -66,20 +66,12 @@ class PiRpc:
         arguments: Sequence[str] = (),
         variables: dict[str, str] | None = None,
     ) -> PiRpc:
-        """Start this pi in a directory, with nothing of the person's own configuration."""
-        kept = {name: os.environ[name] for name in _KEPT if name in os.environ}
+        """Start this pi in a directory, with more variables."""
         return cls(
             subprocess.Popen(
                 [*pi.command, "--mode", "rpc", *arguments],
                 cwd=cwd,
-                env={
-                    **kept,
-                    "HOME": str(agent_dir),
-                    "PI_CODING_AGENT_DIR": str(agent_dir),
-                    "PI_OFFLINE": "1",
-                    "PI_TELEMETRY": "0",
-                    **(variables or {}),
-                },
+                env={**environment(agent_dir), **(variables or {})},
                 stdin=subprocess.PIPE,
                 stdout=subprocess.PIPE,
                 stderr=subprocess.PIPE,
@@ -234,6 +226,13 @@ class PiRpc:
         with self._changed:
             last = "\n".join(json.dumps(record)[:400] for record in self.records[-12:])
             return f"{what}:\n{last}\n{self.errors.decode(errors='replace')}"
+
+
+def environment(agent_dir: Path) -> dict[str, str]:
+    """The variables of a pi that sees nothing of the person's own configuration, nor a network."""
+    kept = {name: os.environ[name] for name in _KEPT if name in os.environ}
+    own = {"HOME": str(agent_dir), "PI_CODING_AGENT_DIR": str(agent_dir)}
+    return {**kept, **own, "PI_OFFLINE": "1", "PI_TELEMETRY": "0"}
 
 
 def _ends_run(record: Record) -> bool:

@@ -9,25 +9,23 @@ import pytest
 from hypothesis import given, strategies
 
 from enso.host.contract import ToolCallVerdict
-from enso.host.modes import MODES
+from enso.host.permission_rules import MODES
 from enso.host.runtimes.builtin.permissions import MAX_SUBJECT, remember_key, subject, verdict
-
-READING = ("read", "grep", "find", "ls")
-WRITING = ("edit", "write")
-OTHERS = ("bash", "powershell", "mcp__something", "")
+from tests.permission_cases import (
+    GUARDED,
+    INSIDE,
+    OTHERS,
+    OUTSIDE,
+    READING,
+    WRITING,
+    make_project,
+)
 
 
 @pytest.fixture
 def project(tmp_path: Path) -> Path:
     """A project with a repository, next to other directories, with links that lead out."""
-    project = tmp_path / "project"
-    for directory in (project / ".git" / "hooks", project / "src", tmp_path / "other"):
-        directory.mkdir(parents=True)
-    (project / "src" / "a.py").write_text("a")
-    (project / "out").symlink_to("../other")
-    (project / "in").symlink_to("src")
-    (project / "hooks").symlink_to(".git/hooks")
-    return project
+    return make_project(tmp_path)
 
 
 @pytest.fixture
@@ -41,42 +39,6 @@ def agent_dir(project: Path) -> Path:
 def said(mode: str, tool: str, path: object, project: Path, agent_dir: Path) -> str:
     """The verdict on a call with this path, in one word."""
     return verdict(mode, tool, {"path": path}, project, agent_dir=agent_dir).verdict
-
-
-INSIDE = [
-    "src/a.py",
-    "./new",
-    "new/deep/file",
-    "src/../b",
-    "in/new",
-    "@src/a.py",
-    "src",
-    ".gitignore",
-]
-OUTSIDE = [
-    "../other/x",
-    "/etc/hosts",
-    "~/x",
-    "out/x",
-    "out/new/deep",
-    "src/../../other/x",
-    "in/../../x",
-    "new/../../x",
-    "..",
-    "file:///etc/hosts",
-    "\u00a0/../../x",
-]
-GUARDED = [
-    ".git/hooks/pre-commit",
-    ".git/config",
-    ".GIT/hooks/x",
-    "src/.git",
-    "hooks/pre-commit",
-    "new/.git/hooks/x",
-    ".pi/agent/models.json",
-    ".pi/agent/extensions/x.ts",
-    ".pi/agent",
-]
 
 
 @pytest.mark.parametrize("mode", ["plan", "ask", "edit", "auto", "yolo", ""])

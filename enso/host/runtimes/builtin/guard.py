@@ -10,22 +10,12 @@ import threading
 import time
 from collections.abc import Callable, Mapping
 from pathlib import Path
-from typing import Any, Final
+from typing import Any
 
-from enso.host.contract import Dialog, DialogAnswer, DialogOption, ToolCallVerdict
+from enso.host.contract import Dialog, DialogAnswer, ToolCallVerdict
+from enso.host.permission_rules import OPTIONS, REASONS, question
 from enso.host.runtimes.builtin.dialogs import Dialogs, new_dialog_id
 from enso.host.runtimes.builtin.permissions import remember_key, subject, verdict
-
-_OPTIONS: Final = (
-    DialogOption(value="once", label="Allow once"),
-    DialogOption(value="thread", label="Allow in this thread"),
-    DialogOption(value="deny", label="Deny"),
-)
-_QUESTIONS: Final[Mapping[str, str]] = {
-    "bash": "Run this command?",
-    "edit": "Edit this file?",
-    "write": "Write this file?",
-}
 
 
 class Guard:
@@ -83,9 +73,9 @@ class Guard:
         return Dialog(
             id=new_dialog_id(),
             kind="permission",
-            title=_QUESTIONS.get(tool, f"Call {tool}?"),
+            title=question(tool),
             message=f"{about}\n\n{reason}" if reason else about,
-            options=_OPTIONS,
+            options=OPTIONS,
             tool_name=tool,
             arguments=dict(arguments),
             tool_call_id=call_id,
@@ -98,4 +88,4 @@ class Guard:
 
 def _denial(answer: DialogAnswer) -> str:
     reason = answer.reason.strip()
-    return f"Blocked by user: {reason}" if reason else "Blocked by user"
+    return REASONS["denied-why"].format(reason=reason) if reason else REASONS["denied"]

@@ -1,5 +1,6 @@
 """What the agent may do without asking: one rule, of which every call and every look is told.
 
+The same rule stands in ``runtimes/pi/guard/rule.ts``, for a pi; one table of cases tests both.
 Pure but for looking at where paths lead: nothing is opened, nothing is remembered, no one is
 asked. Whatever a model sends as arguments, the answer is a verdict and never an exception.
 """
@@ -17,16 +18,13 @@ from typing import Any, Final, cast
 
 from enso.host.contract import ToolCallVerdict
 from enso.host.json_lines import clean_text, plain
+from enso.host.permission_rules import FRESH_MODE, READING, REASONS, VERDICTS, WRITING
 from enso.host.runtimes.builtin.tools.paths import NoPath, real_path, resolve_path
-
-READING: Final = frozenset({"read", "grep", "find", "ls"})
-WRITING: Final = frozenset({"edit", "write"})
 
 MAX_SUBJECT: Final = 300
 """Characters of a subject; of a longer one the beginning and the end are shown."""
 
 _SHOWN_END: Final = 80
-_ALLOWED: Final = ToolCallVerdict(verdict="allow")
 _LINE_END: Final = re.compile(r"\r\n|[\r\n\u2028\u2029]")
 
 
@@ -40,20 +38,24 @@ def verdict(
 ) -> ToolCallVerdict:
     """Whether a call is allowed, asked about, or refused with a reason that the model is told.
 
-    A mode that is none of ``plan``, ``edit`` and ``auto`` is ``ask``. Inside the project is what
-    really lies below ``cwd``, but not what is git's own or in the agent directory (as it is set
-    for this process, when it is not given): who can write there can run commands.
+    A mode that Enso does not know is ``ask``. Inside the project is what really lies below ``cwd``,
+    but not what is git's own or in the agent directory (as it is set for this process, when it is
+    not given): who can write there can run commands.
     """
+    verdicts = VERDICTS.get(mode, VERDICTS[FRESH_MODE])
+    why = ""
     if tool in READING:
-        return _ALLOWED
-    if mode == "plan":
-        return ToolCallVerdict(verdict="refuse", reason=_refused_in_plan(tool))
-    if mode == "auto" and tool not in WRITING:
-        return _ALLOWED
-    if tool not in WRITING or mode not in {"edit", "auto"}:
-        return ToolCallVerdict(verdict="ask")
-    why = _why_outside(arguments, cwd, agent_dir)
-    return ToolCallVerdict(verdict="ask", reason=why) if why else _ALLOWED
+        said = verdicts["reading"]
+    elif tool not in WRITING:
+        said = verdicts["other"]
+    elif verdicts["inside"] == verdicts["outside"]:
+        said = verdicts["inside"]
+    else:
+        why = _why_outside(arguments, cwd, agent_dir)
+        said = verdicts["outside" if why else "inside"]
+    if said == "refuse":
+        why = REASONS["plan"].format(tool=clean_text(str(tool)))
+    return ToolCallVerdict(verdict=said, reason=why)
 
 
 def subject(tool: str, arguments: Mapping[str, Any]) -> str:
@@ -96,13 +98,6 @@ def remember_key(
     return _key(tool, "arguments", exact) if exact else _key(tool, "never", secrets.token_hex(16))
 
 
-def _refused_in_plan(tool: str) -> str:
-    return (
-        f"{clean_text(str(tool))} was not run: this thread is in plan mode, in which files are "
-        "read and nothing is changed or run. Say what you would do; the person can change the mode."
-    )
-
-
 def _given(arguments: object, name: str) -> object:
     """An argument; whatever a model sent as arguments."""
     return (
@@ -114,19 +109,19 @@ def _why_outside(arguments: Mapping[str, Any], cwd: Path, agent_dir: Path | None
     """Why a call writes outside of the project; empty when it does not."""
     name = _given(arguments, "path")
     if not isinstance(name, str):
-        return "It does not say which file it writes."
+        return REASONS["no-file"]
     try:
         project, named = real_path(cwd), resolve_path(name, cwd)
         real = real_path(named)
         agents_own = real_path(agent_dir or _agent_dir())
     except (NoPath, OSError, ValueError):
-        return "The path cannot be followed."
+        return REASONS["no-path"]
     if real.is_relative_to(agents_own):
-        return f"{real} is in the agent directory."
+        return REASONS["agent-directory"].format(path=real)
     if not real.is_relative_to(project):
-        return f"{real} is outside of the project."
+        return REASONS["outside"].format(path=real)
     if any(part.casefold() == ".git" for part in (*named.parts, *real.parts)):
-        return f"{real} is git's own."
+        return REASONS["git"].format(path=real)
     return ""
 
 

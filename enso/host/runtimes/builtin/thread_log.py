@@ -19,7 +19,8 @@ from enso.host.contract import (
     ThreadEvent,
 )
 from enso.host.decode import decode_branch, decode_entry
-from enso.host.modes import MODES, changed_mode, stored_mode
+from enso.host.modes import changed_mode, stored_mode
+from enso.host.permission_rules import MODES, UNKNOWN_MODE
 from enso.host.session_context import message_of
 from enso.host.session_file import SessionFile
 from enso.transcript import TranscriptEntry
@@ -76,7 +77,7 @@ class ThreadLog:
     def set_mode(self, mode: str) -> None:
         """Change the permission mode. Raises ``PromptRefused`` for one that Enso does not know."""
         if mode not in {choice.id for choice in MODES}:
-            raise PromptRefused("unknown-mode", f"Enso knows no mode “{mode[:60]}”.")
+            raise PromptRefused("unknown-mode", UNKNOWN_MODE.format(mode=mode[:60]))
         with self._lock:
             branch = decode_branch(self.session.branch(), providers=self._provider_name)
             data = changed_mode(branch, mode, at=now_ms())
