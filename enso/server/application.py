@@ -13,6 +13,7 @@ from flask import Flask
 from enso.host import contract
 from enso.projects import Projects
 from enso.server import actions, api, commands, downloads, lists, pages, resources, socket
+from enso.server.agui import routes as agui_routes
 from enso.server.errors import answer_errors
 from enso.server.gather import Gatherer
 from enso.server.presenter import Presenter, RailRequest
@@ -139,6 +140,7 @@ def _flask(services: Services, doors: Doors) -> Flask:
     app.register_blueprint(actions.page_blueprint(services))
     app.register_blueprint(api.blueprint(services))
     app.register_blueprint(actions.json_blueprint(services))
+    app.register_blueprint(agui_routes.blueprint(services))
     app.register_blueprint(downloads.blueprint(services, prefix="", name="downloads"))
     app.register_blueprint(downloads.blueprint(services, prefix="/api", name="api-downloads"))
     socket.register(app, services)

@@ -64,7 +64,7 @@ def _id_parameter(name: str, description: str) -> dict[str, Any]:
 class Endpoint:
     """One operation: where it is, what it takes, what it answers, and how it refuses.
 
-    ``files`` are the media types of an answer that is a file.
+    ``files`` are the media types of an answer that is a file; ``streams``: of server-sent events.
     """
 
     method: str
@@ -73,6 +73,7 @@ class Endpoint:
     answer: type[BaseModel] | None
     status: int = 200
     body: type[BaseModel] | None = None
+    streams: bool = False
     parameters: tuple[dict[str, Any], ...] = ()
     refusals: tuple[tuple[int, str], ...] = ()
     files: tuple[str, ...] = ()
@@ -174,6 +175,19 @@ ENDPOINTS = (
         ),
     ),
     Endpoint(
+        method="post",
+        path="/api/agui",
+        summary="One run of the AG-UI protocol over the thread that it names.",
+        answer=None,
+        body=wire.AguiRun,
+        streams=True,
+        refusals=(
+            *BAD_BODY,
+            (409, "Not now, and why: busy, no model, answered already."),
+            (413, "Too large."),
+        ),
+    ),
+    Endpoint(
         method="get",
         path="/api/threads/{threadId}/commands",
         summary="The slash commands of a thread.",
@@ -234,6 +248,8 @@ def _content(model: type[BaseModel]) -> dict[str, Any]:
 
 def _operation(endpoint: Endpoint) -> dict[str, Any]:
     answer: dict[str, Any] = {"description": "Done."}
+    if endpoint.streams:
+        answer["content"] = {"text/event-stream": {}}
     if endpoint.answer is not None:
         answer["content"] = _content(endpoint.answer)
     if endpoint.files:

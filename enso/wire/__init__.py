@@ -51,6 +51,7 @@ from enso.wire.messages import (
     Usage,
 )
 from enso.wire.requests import (
+    AguiRun,
     CompactRequest,
     DialogAnswer,
     Done,
@@ -96,6 +97,7 @@ from enso.wire.threads import (
 
 __all__ = [
     "Activity",
+    "AguiRun",
     "Command",
     "Commands",
     "CompactRequest",

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Literal
+from typing import Any, Literal
 
 from pydantic import Field
 
@@ -30,6 +30,25 @@ class PromptRequest(Shape):
     images: list[PromptImage] = Field(default_factory=list[PromptImage], max_length=16)
     prompt_id: str | None = Field(default=None, max_length=200)
     project_id: str | None = Field(default=None, max_length=4096)
+
+
+class AguiRun(Shape):
+    """The envelope of an AG-UI run (``RunAgentInput`` of protocol 1.0); its insides are AG-UI's.
+
+    The last message, when it is a user's, is the prompt; ``resume`` answers dialogs by their id.
+    ``forwardedProps.projectId`` chooses a new thread's project.
+    """
+
+    thread_id: str
+    run_id: str
+    protocol_version: str | None = None
+    parent_run_id: str | None = None
+    messages: list[dict[str, Any]]
+    tools: list[dict[str, Any]] | None = None
+    context: list[dict[str, Any]] | None = None
+    state: Any = None
+    forwarded_props: Any = None
+    resume: list[dict[str, Any]] | None = None
 
 
 class DialogAnswer(Shape):
