@@ -144,12 +144,9 @@
   }
 
   function attach(images) {
-    const input = find("form[data-composer] input[data-files]");
-    if (!input || !images.length) return;
-    const transfer = new DataTransfer();
-    for (const file of images) transfer.items.add(file);
-    input.files = transfer.files;
-    input.dispatchEvent(new Event("change", { bubbles: true }));
+    if (!images.length) return;
+    const detail = { files: images, replace: true };
+    find("form[data-composer]")?.dispatchEvent(new CustomEvent("enso:images", { bubbles: true, detail }));
   }
 
   const carried = new WeakMap(); // form → what it brings back into the composer

@@ -1,5 +1,5 @@
-// Enso in the browser: what htmx leaves to us. Keys, images in the composer, where the log is scrolled
-// to, which row is marked, what the status line says of a lost connection. No eval, no framework.
+// Enso in the browser: what htmx leaves to us. Keys, drafts, where the log is scrolled to,
+// which row is marked, what the status line says of a lost connection. No eval, no framework.
 (() => {
   "use strict";
 
@@ -187,7 +187,7 @@
   function accepted(form) {
     const text = find("textarea", form);
     if (text.value === sent.get(form)) text.value = "";
-    setFiles(form, []);
+    form.dispatchEvent(new CustomEvent("enso:sent", { bubbles: true }));
     form.elements.promptId.value = newId();
     failed.delete(form);
     say(form, "");
@@ -216,7 +216,7 @@
     if (event.key !== "Enter" || event.shiftKey || event.isComposing || event.keyCode === 229) return;
     if (event.defaultPrevented) return; // a completion was taken with it
     event.preventDefault();
-    if (text.value.trim() || files(text.form).length) text.form.requestSubmit(sender(text.form, event.altKey));
+    if (text.value.trim() || find("[data-files]", text.form)?.files.length) text.form.requestSubmit(sender(text.form, event.altKey));
   });
 
   // Enter presses the button that is offered now: Send, or Steer while a run is in flight.
@@ -240,84 +240,6 @@
     prepared = true;
     fetch(form.dataset.prepare, { method: "POST" }).catch(() => (prepared = false));
   }
-
-  // -- images in the composer -------------------------------------------------------------------
-
-  const SHOWN = ["image/png", "image/jpeg", "image/gif", "image/webp"];
-  const files = (form) => [...(find("input[data-files]", form)?.files ?? [])];
-
-  function setFiles(form, kept) {
-    const input = find("input[data-files]", form);
-    const place = find("[data-previews]", form);
-    if (!input || !place) return;
-    const transfer = new DataTransfer();
-    for (const file of kept) transfer.items.add(file);
-    input.files = transfer.files;
-    for (const old of place.querySelectorAll("img")) URL.revokeObjectURL(old.src);
-    place.replaceChildren(...kept.map((file) => preview(form, file)));
-  }
-
-  function preview(form, file) {
-    const figure = document.createElement("figure");
-    const image = document.createElement("img");
-    image.src = URL.createObjectURL(file);
-    image.alt = file.name;
-    const remove = document.createElement("button");
-    remove.type = "button";
-    remove.textContent = "×";
-    remove.ariaLabel = `Remove ${file.name}`;
-    remove.addEventListener("click", () => setFiles(form, files(form).filter((one) => one !== file)));
-    figure.append(image, remove);
-    return figure;
-  }
-
-  // The server refuses the same, but only after all of it was sent.
-  const MOST_BYTES = 10 * 1024 * 1024;
-  const MOST_IMAGES = 16;
-
-  function sift(form, list) {
-    const refused = [];
-    const kept = [...list].filter((file) => {
-      if (!SHOWN.includes(file.type)) refused.push(`“${file.name}” is no PNG, JPEG, GIF or WebP image.`);
-      else if (file.size > MOST_BYTES) refused.push(`“${file.name}” is larger than 10 MB.`);
-      else return true;
-      return false;
-    });
-    if (kept.length > MOST_IMAGES) refused.push(`One prompt takes at most ${MOST_IMAGES} images.`);
-    if (refused.length) say(form, refused.join(" "));
-    return kept.slice(0, MOST_IMAGES);
-  }
-
-  function take(form, list) {
-    const images = [...list].filter((file) => file.type.startsWith("image/"));
-    if (images.length) setFiles(form, sift(form, [...files(form), ...images]));
-    return images.length > 0;
-  }
-
-  document.addEventListener("change", (event) => {
-    if (!event.target.matches?.("input[data-files]")) return;
-    setFiles(event.target.form, sift(event.target.form, files(event.target.form)));
-  });
-  document.addEventListener("paste", (event) => {
-    const form = composer();
-    if (form && form.contains(event.target) && take(form, event.clipboardData.files)) event.preventDefault();
-  });
-  document.addEventListener("dragover", (event) => {
-    const form = composer();
-    if (!form || !event.dataTransfer?.types.includes("Files")) return;
-    event.preventDefault();
-    form.classList.add("dropping");
-  });
-  document.addEventListener("dragleave", (event) => {
-    if (!event.relatedTarget) composer()?.classList.remove("dropping");
-  });
-  document.addEventListener("drop", (event) => {
-    const form = composer();
-    form?.classList.remove("dropping");
-    if (!form || !event.dataTransfer?.files.length) return;
-    event.preventDefault(); // a file that is no image must not replace the page either
-    take(form, event.dataTransfer.files);
-  });
 
   // -- keys -------------------------------------------------------------------------------------
 

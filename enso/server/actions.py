@@ -17,7 +17,8 @@ from enso.host.contract import DialogAnswer, PromptImage
 from enso.server.bodies import form_body, json_body
 from enso.server.htmx import HtmxRequest
 from enso.server.pages import page_urls
-from enso.server.prompts import checked_id, checked_images, checked_message
+from enso.server.prompt_images import checked_images, uploaded
+from enso.server.prompts import checked_id, checked_message
 from enso.server.refusals import Refused
 from enso.server.registry import no_directory
 from enso.server.services import Services
@@ -61,11 +62,13 @@ def _model(services: Services, thread_id: str, body: wire.ModelRequest) -> wire.
 
 
 def _queue(services: Services, thread_id: str, body: wire.QueueRequest) -> wire.Done:
-    images = [PromptImage(image.mime_type, image.data) for image in body.images]
+    given = [PromptImage(image.mime_type, image.data) for image in body.images]
+    # A page's form carries its images as files, a program as fields.
+    files, names = uploaded(request.files.getlist("images"))
+    images = checked_images([*files, *given], names)
     message = checked_message(body.message, images)
     queued = services.registry.act_live(
-        thread_id,
-        lambda hosted: hosted.runtime.queue(message, checked_images(images), when=body.when),
+        thread_id, lambda hosted: hosted.runtime.queue(message, images, when=body.when)
     )
     return wire.Done(id=queued)
 

@@ -7,30 +7,19 @@ A refusal is answered with its status and its sentence; the form keeps what was 
 
 from __future__ import annotations
 
-import base64
-from collections.abc import Iterable
-
 from flask import Blueprint, Response, request
-from werkzeug.datastructures import FileStorage
 
 from enso import thread_ids
-from enso.host.contract import PromptImage
 from enso.server.htmx import HtmxRequest
 from enso.server.pages import page_urls, whole_page
+from enso.server.prompt_images import uploaded
 from enso.server.prompts import start_prompt
 from enso.server.reading import ThreadReading
 from enso.server.refusals import Refused
 from enso.server.services import Services
 from enso.server.slash import SlashDone
 
-
-def _uploaded(files: Iterable[FileStorage]) -> list[PromptImage]:
-    # A form without a chosen file sends one empty part.
-    return [
-        PromptImage(file.mimetype, base64.b64encode(file.read()).decode("ascii"))
-        for file in files
-        if file.filename or file.content_length
-    ]
+CHOOSE_AGAIN = " Then choose the images again: a plain form does not keep them."
 
 
 def _answered(thread_id: str, done: SlashDone) -> Response:
@@ -51,11 +40,13 @@ def blueprint(services: Services) -> Blueprint:
 
     def prompt_from_form(thread_id: str) -> Response:
         form = request.form
+        images, names = uploaded(request.files.getlist("images"))
         done = start_prompt(
             services,
             thread_id,
             message=form.get("message", ""),
-            images=_uploaded(request.files.getlist("images")),
+            images=images,
+            image_names=names,
             prompt_id=form.get("promptId", "")[:200] or None,
             project_id=form.get("projectId", "") or None,
         )
@@ -71,7 +62,7 @@ def blueprint(services: Services) -> Blueprint:
             urls,
             reading,
             draft=request.form.get("message", ""),
-            error=refused.sentence,
+            error=refused.sentence + (CHOOSE_AGAIN if any(request.files.values()) else ""),
             project_id=request.form.get("projectId", ""),
         )
         return whole_page(services, urls, pane, status=refused.status)

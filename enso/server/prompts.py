@@ -5,18 +5,16 @@ The same for a page's form and for JSON.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 
 from enso import thread_ids
 from enso.host.contract import PromptImage
-from enso.server.messages import SHOWN_IMAGE_TYPES
+from enso.server.prompt_images import checked_images
 from enso.server.refusals import Refused
 from enso.server.services import Services
 from enso.server.slash import SlashDone, run_slash
 
 MAX_MESSAGE_CHARACTERS = 1_000_000
-MAX_IMAGES = 16
-MAX_IMAGE_BYTES = 10 * 1024 * 1024
 
 
 def checked_message(message: str, images: Iterable[PromptImage]) -> str:
@@ -34,23 +32,6 @@ def checked_message(message: str, images: Iterable[PromptImage]) -> str:
     return text
 
 
-def checked_images(images: list[PromptImage]) -> list[PromptImage]:
-    """A prompt's images; raises ``Refused`` naming the kind, size or number that is too much."""
-    if len(images) > MAX_IMAGES:
-        raise Refused(413, "too-many-images", f"One prompt takes at most {MAX_IMAGES} images.")
-    for image in images:
-        if image.mime_type not in SHOWN_IMAGE_TYPES:
-            raise Refused(
-                400,
-                "image-kind",
-                f"An image of the kind “{image.mime_type[:80]}” cannot be sent: "
-                "use PNG, JPEG, GIF or WebP.",
-            )
-        if len(image.data) > MAX_IMAGE_BYTES * 4 // 3 + 4:
-            raise Refused(413, "image-too-large", "An image may have at most 10 MB.")
-    return images
-
-
 def checked_id(thread_id: str) -> str:
     """A thread id that may be one; raises ``Refused`` 400."""
     if not thread_ids.is_thread_id(thread_id):
@@ -66,6 +47,7 @@ def start_prompt(
     images: list[PromptImage],
     prompt_id: str | None,
     project_id: str | None,
+    image_names: Sequence[str] = (),
 ) -> SlashDone:
     """Start a run on a thread, or do the slash command that the message is.
 
@@ -79,7 +61,7 @@ def start_prompt(
     generation = services.registry.prompt(
         thread_id,
         message=text,
-        images=checked_images(images),
+        images=checked_images(images, image_names),
         prompt_id=prompt_id,
         new_session_directory=services.new_session_directory(project_id),
     )

@@ -15,7 +15,7 @@ from typing import Any
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
 from markupsafe import Markup
 
-from enso import wire
+from enso import images, wire
 from enso.server import dialogs, looks, resources, words
 from enso.server.documents import Documents
 from enso.server.frames import FrameDrawer, Streams
@@ -51,7 +51,9 @@ def _environment(
         lstrip_blocks=True,
         undefined=StrictUndefined,
     )
-    environment.globals.update(static_url=static_url, words=words, looks=looks, dialogs=dialogs)
+    environment.globals.update(
+        static_url=static_url, words=words, looks=looks, dialogs=dialogs, images=images
+    )
     environment.globals["told_time"] = told_time
     environment.filters["markdown"] = render_markdown
     return environment

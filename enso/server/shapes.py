@@ -13,9 +13,9 @@ from collections.abc import Sequence
 from datetime import UTC, datetime, timedelta
 from typing import Any, cast
 
-from enso import transcript, wire
+from enso import images, transcript, wire
 
-SHOWN_IMAGE_TYPES = frozenset({"image/png", "image/jpeg", "image/gif", "image/webp"})
+SHOWN_IMAGE_TYPES = frozenset(images.KINDS)
 """The kinds of image that are shown; SVG is not among them, because it can hold a document."""
 
 MAX_JSON_DEPTH = 64

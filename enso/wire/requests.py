@@ -76,7 +76,7 @@ class ModelRequest(Shape):
 class QueueRequest(Shape):
     """A prompt for a run in flight: after the tools that run now, or after all of it."""
 
-    message: str
+    message: str = ""
     when: Literal["steer", "after"] = "steer"
     images: list[PromptImage] = Field(default_factory=list[PromptImage], max_length=16)
 

@@ -153,11 +153,12 @@ def test_a_draft_waits_in_its_thread(enso: EnsoPage) -> None:
 
 
 def test_pasted_images_are_seen_before_they_are_sent(enso: EnsoPage) -> None:
-    """An image can be taken back; what is no image is left alone; a sent one is in its message."""
+    """An image can be taken back; what is no image is named; a sent one is in its message."""
     previews = enso.page.locator("[data-previews] img")
     enso.text.evaluate(PASTE_DOT)
     enso.text.evaluate(PASTE_DOT)
     expect(previews).to_have_count(2)
+    expect(enso.page.locator("[data-left-out] span").first).to_contain_text("“notes.txt” is no")
     enso.page.get_by_role("button", name="Remove dot.png").first.click()
     expect(previews).to_have_count(1)
     enso.prompt("what is this?")

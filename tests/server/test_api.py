@@ -20,6 +20,7 @@ from enso.server.openapi import ENDPOINTS, openapi_document
 from enso.server.security import Doors
 from tests.fakes.fake_host import FakeHost, assistant, user
 from tests.fakes.scripted_runtime import Reply
+from tests.look.scenes import png
 from tests.server.conftest import prompt, settled
 
 
@@ -128,11 +129,12 @@ def test_images_come_back_as_they_went(
     host: FakeHost, server: EnsoServer, client: FlaskClient
 ) -> None:
     """An image sent as JSON is in the thread as a data URL of the same bytes."""
-    image = {"mimeType": "image/png", "data": "iVBORw0KGgo="}
+    data = png(2, 2).data
+    image = {"mimeType": "image/png", "data": data}
     assert prompt(client, "t1", "", images=[image]).status_code == 202
     settled(server, "t1")
     part = client.get("/api/threads/t1/history").json["messages"][0]["parts"][0]
-    assert part["url"] == "data:image/png;base64,iVBORw0KGgo="
+    assert part["url"] == f"data:image/png;base64,{data}"
 
 
 def test_the_description_names_every_route_and_no_other(server: EnsoServer) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from base64 import b64decode
 from io import BytesIO
 
 import pytest
@@ -12,6 +13,7 @@ from werkzeug.test import TestResponse
 from enso.server.application import EnsoServer
 from tests.fakes.fake_host import FakeHost, assistant, user
 from tests.fakes.scripted_runtime import Reply
+from tests.look.scenes import png
 from tests.server.conftest import MakeServer, prompt
 
 PARTIAL = {"HX-Request": "true", "HX-Request-Type": "partial"}
@@ -212,8 +214,8 @@ def test_an_image_goes_with_the_prompt_and_a_wrong_one_is_said(
     host: FakeHost, client: FlaskClient
 ) -> None:
     """A chosen PNG is part of the prompt; a PDF is refused by its kind before anything is built."""
-    png = b"\x89PNG\r\n\x1a\n"
-    data = {"message": "Look", "images": (BytesIO(png), "a.png", "image/png")}
+    image = b64decode(png(2, 2).data)
+    data = {"message": "Look", "images": (BytesIO(image), "a.png", "image/png")}
     assert client.post("/threads/t1/prompt", data=data).status_code == 303
     sent = (BytesIO(b"%PDF"), "a.pdf", "application/pdf")
     pdf = {"message": "Look", "images": sent}

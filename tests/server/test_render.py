@@ -160,6 +160,7 @@ def test_a_page_loads_its_scripts_in_order_and_tells_htmx_how_to_behave() -> Non
         "/static/vendor/hx-ws.min.js",
         "/static/enso.js",
         "/static/agent.js",
+        "/static/images.js",
     ]
     assert all(set(script) == {"src"} for script in read.all("script"))
     assert {"name": "htmx-config", "content": "{}"} in read.all("meta")
@@ -172,7 +173,7 @@ def test_static_files_are_named_by_the_one_who_serves_them() -> None:
     renderer = Renderer(static_url=lambda name: f"/s/{name}?v=1")
     html = renderer.page(page(pane()))
     assert "/static/" not in html
-    assert html.count("?v=1") == 6
+    assert html.count("?v=1") == 7
 
 
 def test_a_pane_begins_with_its_title_and_follows_its_thread() -> None:

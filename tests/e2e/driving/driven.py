@@ -182,10 +182,9 @@ class Driven:
                 answer()
 
     def posts(self) -> list[tuple[str, dict[str, str]]]:
-        """What was posted so far: the path below the thread's, and the fields."""
-        return [
-            (one.path.removeprefix(BASE), one.fields) for one in self.sent if one.method == "POST"
-        ]
+        """What a person posted so far: the path below the thread's, and the fields."""
+        posted = [one for one in self.sent if one.method == "POST" and one.path != "/prepare"]
+        return [(one.path.removeprefix(BASE), one.fields) for one in posted]
 
     def expect_posted(self, path: str, **fields: str) -> None:
         """The next post is this one, with these fields among its own."""

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from enso.host.runtimes.builtin.tools.images import MAX_IMAGE_BYTES
+from enso.images import MAX_IMAGE_BYTES
 from tests.runtimes.tools.calls import call, text
 
 

@@ -14,12 +14,7 @@ from io import RawIOBase
 from pathlib import Path
 from typing import Any, Final
 
-from enso.host.runtimes.builtin.tools.images import (
-    MAX_IMAGE_BYTES,
-    SNIFF_BYTES,
-    image_type,
-    why_not_shown,
-)
+from enso.host.runtimes.builtin.tools.images import why_not_shown
 from enso.host.runtimes.builtin.tools.line_window import LineWindow
 from enso.host.runtimes.builtin.tools.paths import resolve_path_to_read
 from enso.host.runtimes.builtin.tools.tool import (
@@ -33,6 +28,7 @@ from enso.host.runtimes.builtin.tools.tool import (
 )
 from enso.host.runtimes.builtin.tools.truncation import MAX_BYTES, MAX_LINES, size_text
 from enso.host.runtimes.builtin.tools.workers import Cancellation, in_worker
+from enso.images import MAX_IMAGE_BYTES, SNIFF_BYTES, image_type
 
 _PIECE: Final = 1024 * 1024
 
