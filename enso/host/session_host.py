@@ -8,6 +8,7 @@ before everything that can be refused was asked. What runs a thread is the facto
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Protocol
 from weakref import WeakValueDictionary
@@ -19,6 +20,7 @@ from enso.host.contract import (
     Command,
     HostedThread,
     HostReadiness,
+    HostReport,
     ModelChoice,
     PermissionModeState,
     PromptRefused,
@@ -39,6 +41,7 @@ from enso.host.entry_text import entry_text
 from enso.host.hosted_thread import SessionThread
 from enso.host.modes import fresh_mode, stored_mode
 from enso.host.project_files import fitting_files
+from enso.host.session_checks import directory_checks
 from enso.host.session_file import SessionFile
 from enso.host.session_fork import forked_entries, is_conversation
 from enso.host.session_listing import SessionListing
@@ -69,6 +72,10 @@ class RuntimeFactory(Protocol):
 
     def models(self) -> list[ModelChoice]:
         """Every model that a prompt could go to."""
+        ...
+
+    def report(self) -> HostReport:
+        """What the runtime finds configured, and what would not work."""
         ...
 
     def commands(self, directory: Path) -> tuple[Command, ...]:
@@ -299,6 +306,12 @@ class SessionHost:
     def readiness(self, transcript: Sequence[TranscriptEntry] = ()) -> HostReadiness:
         """Which model a prompt to the thread of this transcript would go to, without building."""
         return self._runtimes.readiness(transcript)
+
+    def report(self) -> HostReport:
+        """What is configured and what would not work: the directories, then the runtime."""
+        found = self._runtimes.report()
+        checks = (*directory_checks(self._sessions_dir), *found.checks)
+        return replace(found, checks=checks)
 
     def provider_name(self, provider: str) -> str:
         """The display name of a provider id; the id itself when it has none."""

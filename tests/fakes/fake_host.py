@@ -35,9 +35,11 @@ from enso.host.contract import (
     BranchRequestDetail,
     BranchStats,
     ChangeListener,
+    Check,
     Command,
     HostedThreadInspection,
     HostReadiness,
+    HostReport,
     ModelChoice,
     ModelInUse,
     PermissionModeChoice,
@@ -149,6 +151,7 @@ class FakeHost:
         self.script = Script()
         self.provider_names = {PROVIDER: "Scripted"}
         self.asked: list[str] = []
+        self.secrets: set[str] = set()
         self.built: list[FakeThread] = []
         self.closed = False
         self.prepared = 0
@@ -408,6 +411,15 @@ class FakeHost:
         del transcript
         what_to_do = "" if self._model is not None else "Configure a model."
         return HostReadiness(model=self._model, what_to_do=what_to_do)
+
+    def report(self) -> HostReport:
+        """One check, and the secrets that a test gave."""
+        state = "good" if self._model else "bad"
+        return HostReport(
+            checks=(Check(about="model of new threads", state=state, said=MODEL),),
+            configuration={"models.json": {"providers": [PROVIDER]}},
+            secrets=frozenset(self.secrets),
+        )
 
     def provider_name(self, provider: str) -> str:
         """The display name of a provider id."""

@@ -7,7 +7,14 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from enso.host.contract import Command, HostReadiness, ModelChoice, ModelInUse, PromptImage
+from enso.host.contract import (
+    Command,
+    HostReadiness,
+    HostReport,
+    ModelChoice,
+    ModelInUse,
+    PromptImage,
+)
 from enso.host.decode import decode_branch, decode_entry
 from enso.host.session_file import SessionFile
 from enso.transcript import (
@@ -64,6 +71,10 @@ class ScriptedRuntimes:
     def models(self) -> list[ModelChoice]:
         """Two scripted models."""
         return list(MODEL_CHOICES)
+
+    def report(self) -> HostReport:
+        """Nothing to say."""
+        return HostReport(checks=(), configuration={}, secrets=frozenset())
 
     def commands(self, directory: Path) -> tuple[Command, ...]:
         """The commands of any thread."""

@@ -51,6 +51,7 @@ from enso.host.contract.refusals import (
     SessionUnreadable,
     ThreadNotStored,
 )
+from enso.host.contract.report import Check, CheckState, HostReport
 from enso.host.contract.runtime import ThreadRuntime
 from enso.host.contract.stats import (
     BranchStats,
@@ -93,6 +94,8 @@ __all__ = [
     "BranchRequestDetail",
     "BranchStats",
     "ChangeListener",
+    "Check",
+    "CheckState",
     "Command",
     "ContextElement",
     "ContextPiece",
@@ -107,6 +110,7 @@ __all__ = [
     "EventListener",
     "HostError",
     "HostReadiness",
+    "HostReport",
     "HostedThread",
     "HostedThreadInspection",
     "JointSpend",

@@ -13,6 +13,7 @@ from enso.host.contract.context import (
     StoredThreadContext,
 )
 from enso.host.contract.live import HostedThread
+from enso.host.contract.report import HostReport
 from enso.host.contract.stats import StoredThreadStats
 from enso.host.contract.stored import (
     PermissionModeState,
@@ -97,6 +98,10 @@ class AgentHost(Protocol):
 
     def readiness(self, transcript: Sequence[TranscriptEntry] = ()) -> HostReadiness:
         """Which model a prompt to the thread of this transcript would go to, without building."""
+        ...
+
+    def report(self) -> HostReport:
+        """What is configured and what would not work; takes seconds, builds and writes nothing."""
         ...
 
     def provider_name(self, provider: str) -> str:

@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any
 from enso.host.contract import (
     Command,
     HostReadiness,
+    HostReport,
     ModelChoice,
     PromptRefused,
     ThreadRuntime,
@@ -26,6 +27,7 @@ from enso.host.runtimes.builtin.model import Model
 from enso.host.runtimes.builtin.model_choice import choose_model, model_choices, usable_model
 from enso.host.runtimes.builtin.model_description import ModelName, provider_name
 from enso.host.runtimes.builtin.preparation import Preparation
+from enso.host.runtimes.builtin.report import runtime_report
 from enso.host.runtimes.builtin.run_settings import RunSettings, run_settings
 from enso.host.runtimes.builtin.runtime import BuiltinRuntime
 from enso.host.runtimes.builtin.slash import slash_commands
@@ -98,6 +100,10 @@ class BuiltinRuntimes:
     def models(self) -> list[ModelChoice]:
         """Every model that a prompt could go to, in the order in which one is looked for."""
         return model_choices(self._files.current())
+
+    def report(self) -> HostReport:
+        """Models, keys, the bundled model and the programs around it."""
+        return runtime_report(self._files.current(), self.readiness())
 
     def commands(self, directory: Path) -> tuple[Command, ...]:
         """The slash commands of a thread of this directory."""
