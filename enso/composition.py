@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from enso.host.runtimes.builtin import BuiltinRuntimes
 from enso.host.session_host import SessionHost
 from enso.projects import Projects
@@ -16,4 +18,12 @@ def build_server(settings: Settings, doors: Doors) -> EnsoServer:
     runtimes = BuiltinRuntimes(settings.agent_dir, settings.model, spend_limit=settings.spend_limit)
     host = SessionHost(agent_dir=settings.agent_dir, projects=projects, runtimes=runtimes)
     limits = Limits(idle_seconds=settings.idle_seconds)
-    return EnsoServer(host=host, projects=projects, doors=doors, limits=limits)
+    return EnsoServer(
+        host=host, projects=projects, doors=doors, limits=limits, settings=told(settings)
+    )
+
+
+def told(settings: Settings) -> dict[str, Any]:
+    """The settings as they can be told: the token only as there or not."""
+    shown = settings.model_dump(mode="json", exclude={"token"})
+    return {**shown, "token": "set" if settings.token else "not set"}

@@ -6,7 +6,9 @@
 from __future__ import annotations
 
 import threading
+from collections.abc import Mapping
 from dataclasses import dataclass
+from typing import Any
 
 from flask import Flask
 
@@ -20,6 +22,7 @@ from enso.server.presenter import Presenter, RailRequest
 from enso.server.press import Press
 from enso.server.rail import Rail
 from enso.server.reading import Reader
+from enso.server.recent_log import RecentLog
 from enso.server.registry import ThreadRegistry
 from enso.server.render import Renderer
 from enso.server.security import Doors, guard
@@ -59,7 +62,9 @@ class EnsoServer:
         projects: Projects,
         doors: Doors,
         limits: Limits | None = None,
+        settings: Mapping[str, Any] | None = None,
     ) -> None:
+        """``settings`` are told in a bug report, as they are given: without secrets."""
         limits = limits or Limits()
         renderer = Renderer(static_url=static_urls(resources.static_dir()))
         press = Press(renderer)
@@ -85,7 +90,11 @@ class EnsoServer:
             trash=TrashTitles(),
             sockets=threading.BoundedSemaphore(limits.follows),
             heartbeat_seconds=limits.heartbeat_seconds,
+            log=RecentLog(),
+            settings=settings or {},
+            own_secrets=(doors.token,) if doors.token else (),
         )
+        self.services.log.attach()
         self._news.start()
         self._logs.start()
         self._unwatch = host.on_change(self._logs.report)
@@ -111,6 +120,7 @@ class EnsoServer:
 
     def close(self) -> None:
         """End everything that runs, the host too."""
+        self.services.log.detach()
         self._unwatch()
         self._logs.close()
         self._news.close()
@@ -141,6 +151,7 @@ def _flask(services: Services, doors: Doors) -> Flask:
     app.register_blueprint(api.blueprint(services))
     app.register_blueprint(actions.json_blueprint(services))
     app.register_blueprint(agui_routes.blueprint(services))
+    app.register_blueprint(downloads.page_blueprint(services))
     app.register_blueprint(downloads.blueprint(services, prefix="", name="downloads"))
     app.register_blueprint(downloads.blueprint(services, prefix="/api", name="api-downloads"))
     socket.register(app, services)

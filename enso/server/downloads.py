@@ -4,9 +4,14 @@ from __future__ import annotations
 
 from flask import Blueprint, Response, request
 
+from enso.server.bundle import FILES, Bundle, findings_words
 from enso.server.exports import FORMATS, Download, document_download, log_download
+from enso.server.pages import html_answer, page_urls, rail_request
+from enso.server.presenter import one_line
 from enso.server.refusals import Refused
 from enso.server.services import Services
+from enso.server.views import BundleView
+from enso.urls import Urls
 
 POLICY = "default-src 'none'; sandbox"
 """For a browser that would show a download in place: it does nothing there."""
@@ -20,7 +25,37 @@ def blueprint(services: Services, *, prefix: str, name: str) -> Blueprint:
     def export(thread_id: str) -> Response:  # pyright: ignore[reportUnusedFunction]
         return attachment(_export(services, thread_id, request.args.get("format", "html")))
 
+    @downloads.get("/threads/<thread_id>/bundle.zip")
+    def bundle(thread_id: str) -> Response:  # pyright: ignore[reportUnusedFunction]
+        keep = request.args.get("keep", "") not in ("", "0")
+        return attachment(Bundle(services, thread_id, keep=keep).download())
+
     return downloads
+
+
+def page_blueprint(services: Services) -> Blueprint:
+    """The page that says what a bug report would hold, before it is downloaded."""
+    pages = Blueprint("bundle", __name__)
+
+    @pages.get("/threads/<thread_id>/bundle")
+    def bundle_page(thread_id: str) -> Response:  # pyright: ignore[reportUnusedFunction]
+        bundle = Bundle(services, thread_id)
+        urls = page_urls()
+        rail = services.presenter.rail(urls, rail_request(thread_id))
+        stored = services.host.stored_thread(thread_id)
+        title = (stored.name or stored.first_message) if stored is not None else ""
+        view = BundleView(
+            title=one_line(title) or "Untitled",
+            thread_href=urls.thread(thread_id),
+            action=Urls().below(thread_id, "bundle.zip"),
+            files=[(file.name, file.holds) for file in FILES],
+            found=findings_words(bundle.look_through()),
+            any_found=bundle.findings.total > 0,
+            rail=rail,
+        )
+        return html_answer(services.renderer.bundle(view))
+
+    return pages
 
 
 def _export(services: Services, thread_id: str, format_name: str) -> Download:

@@ -37,6 +37,13 @@ FORMAT = {
     "description": "html when it is not given.",
     "schema": {"type": "string", "enum": list(FORMATS)},
 }
+KEEP = {
+    "name": "keep",
+    "in": "query",
+    "required": False,
+    "description": "1: keys and tokens that are found stay in it.",
+    "schema": {"type": "string", "enum": ["0", "1"]},
+}
 BAD_BODY = (
     (400, "The body or the id is not right; the message says what."),
     (415, "Not JSON."),
@@ -157,6 +164,15 @@ ENDPOINTS = (
             (400, "The format is none of these."),
             *NOT_THERE,
         ),
+    ),
+    Endpoint(
+        method="get",
+        path="/api/threads/{threadId}/bundle.zip",
+        summary="One zip for a bug report, without keys and tokens unless they are kept.",
+        answer=None,
+        files=("application/zip",),
+        parameters=(THREAD_ID, KEEP),
+        refusals=NOT_THERE,
     ),
     Endpoint(
         method="post",

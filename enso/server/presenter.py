@@ -300,7 +300,7 @@ class Presenter:
 
 PLACES = (
     "mode", "model", "queue", "dialogs", "retry", "commands", "files",
-    "name", "fork", "delete", "compact", "tree", "label",
+    "name", "fork", "delete", "compact", "tree", "label", "bundle",
 )  # fmt: skip
 
 

@@ -22,6 +22,7 @@ from enso.server.frames import FrameDrawer, Streams
 from enso.server.markdown import render_markdown
 from enso.server.views import (
     NOWHERE,
+    BundleView,
     CommandsView,
     ErrorView,
     ExportView,
@@ -123,6 +124,10 @@ class Renderer:
     def files(self, view: FilesView) -> str:
         """The options of the list of files; empty when none fits."""
         return self._render("_files.html", view=view)
+
+    def bundle(self, view: BundleView) -> str:
+        """The page that says what a bug report would hold."""
+        return self._render("bundle.html", view=view, rail=view.rail)
 
     def export(self, view: ExportView) -> Iterator[str]:
         """A thread as one HTML file that needs nothing else, in pieces of some 64 KB."""

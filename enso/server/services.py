@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TypeVar
+from typing import Any, TypeVar
 
 from enso import thread_ids, wire
 from enso.host import contract
@@ -16,6 +16,7 @@ from enso.server.presenter import Presenter
 from enso.server.press import Press
 from enso.server.rail import Rail
 from enso.server.reading import NotServed, Reader, ThreadReading
+from enso.server.recent_log import RecentLog
 from enso.server.refusals import Refused
 from enso.server.registry import ThreadRegistry
 from enso.server.render import Renderer
@@ -54,7 +55,11 @@ class TrashTitles:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Services:
-    """The parts of one server. ``sockets`` counts the follows it has room for."""
+    """The parts of one server. ``sockets`` counts the follows it has room for.
+
+    ``settings`` are what the operator set, to be told: no secret is among them, but in
+    ``own_secrets``.
+    """
 
     host: contract.AgentHost
     projects: Projects
@@ -67,6 +72,9 @@ class Services:
     trash: TrashTitles
     sockets: threading.BoundedSemaphore
     heartbeat_seconds: float
+    log: RecentLog
+    settings: Mapping[str, Any]
+    own_secrets: tuple[str, ...] = field(default=(), repr=False)
 
     def read(self, thread_id: str) -> ThreadReading:
         """Read a thread that must be there; raises ``Refused`` 404 or 403 with what is missing."""

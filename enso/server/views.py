@@ -227,3 +227,17 @@ class ExportView:
     messages: Sequence[wire.Message]
     interrupted: wire.InterruptedTail | None
     generator: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class BundleView:
+    """What a bug report of a thread would hold: its files, and the secrets that were found."""
+
+    title: str
+    thread_href: str
+    action: str
+    files: Sequence[tuple[str, str]]
+    found: Sequence[str]
+    any_found: bool
+    rail: RailView
+    htmx_config: str = "{}"

@@ -587,3 +587,14 @@ def test_a_provider_is_called_by_its_display_name(store: Store) -> None:
     """A known provider by its name, an unknown one by its id."""
     assert store.host.provider_name("scripted") == "Scripted"
     assert store.host.provider_name("nobody") == "nobody"
+
+
+def test_a_report_builds_and_writes_nothing(store: Store) -> None:
+    """What is configured can be told of a store in any state, and leaves it as it was."""
+    store.put("t1", ("user", "Hi"), ("assistant", "Hello."))
+    before = store.trace()
+    report = store.host.report()
+    assert all(check.said for check in report.checks)
+    assert "secrets" not in repr(report)
+    assert store.trace() == before
+    assert store.built() == 0
