@@ -78,6 +78,14 @@ class Urls:
         """A thread as a file to take away; a download keeps no parameter of a page."""
         return f"/threads/{quote(thread_id, safe='')}/export?format={quote(format_name)}"
 
+    def behind(self, thread_id: str, name: str, *, start: int = 0) -> str:
+        """A page behind a thread (its entries, its context), from its row ``start`` on."""
+        return self._with(f"/threads/{quote(thread_id, safe='')}/{name}", [("from", start or None)])
+
+    def entry(self, thread_id: str, entry_id: str) -> str:
+        """One entry of a thread as it is stored."""
+        return self.below(thread_id, f"entries/{quote(entry_id, safe='')}")
+
     def waiting(self) -> str:
         """The page of every dialog that waits."""
         return self._with("/waiting")

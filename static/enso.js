@@ -329,6 +329,17 @@
     if (target instanceof Element && target.closest("[data-log]")) refreshTimes(target);
   });
 
+  // -- the drawer: opens with what came into it --------------------------------------------------
+
+  document.addEventListener("htmx:after:swap", ({ detail: { ctx } }) => {
+    const drawer = ctx.target;
+    if (!(drawer instanceof Element) || !drawer.matches("[data-drawer]")) return;
+    drawer.scrollTop = 0;
+    if (!drawer.matches(":popover-open")) drawer.showPopover();
+    refreshTimes(drawer);
+    find("h2", drawer)?.focus({ preventScroll: true });
+  });
+
   // -- the socket: the status line never claims to know what it cannot ---------------------------
 
   document.addEventListener("htmx:ws:close", ({ detail }) => {

@@ -14,7 +14,17 @@ from flask import Flask
 
 from enso.host import contract
 from enso.projects import Projects
-from enso.server import actions, api, commands, downloads, lists, pages, resources, socket
+from enso.server import (
+    actions,
+    api,
+    commands,
+    downloads,
+    inspection_pages,
+    lists,
+    pages,
+    resources,
+    socket,
+)
 from enso.server.agui import routes as agui_routes
 from enso.server.errors import answer_errors
 from enso.server.gather import Gatherer
@@ -146,6 +156,7 @@ def _flask(services: Services, doors: Doors) -> Flask:
     )
     app.register_blueprint(pages.blueprint(services))
     app.register_blueprint(lists.blueprint(services))
+    app.register_blueprint(inspection_pages.blueprint(services))
     app.register_blueprint(commands.blueprint(services))
     app.register_blueprint(actions.page_blueprint(services))
     app.register_blueprint(api.blueprint(services))

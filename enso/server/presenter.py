@@ -301,6 +301,7 @@ class Presenter:
 PLACES = (
     "mode", "model", "queue", "dialogs", "retry", "commands", "files",
     "name", "fork", "delete", "compact", "tree", "label", "bundle",
+    "context", "entries",
 )  # fmt: skip
 
 

@@ -117,6 +117,12 @@ class Renderer:
         template = "waiting.html" if page else "_waiting.html"
         return self._render(template, view=view, rail=view.rail, items=items, with_title=not page)
 
+    def behind(self, template: str, view: Any, *, page: bool) -> str:
+        """A page behind a thread, or what stands inside of its pane's drawer."""
+        if page:
+            return self._render("behind.html", view=view, inside=template, rail=view.behind.rail)
+        return self._render(template, view=view)
+
     def commands(self, view: CommandsView) -> str:
         """The options of the list of slash commands; empty when none fits."""
         return self._render("_commands.html", view=view)

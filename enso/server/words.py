@@ -32,6 +32,17 @@ def tokens(number: int) -> str:
     return f"{number / 1_000_000:.1f} M"
 
 
+def exact(number: int) -> str:
+    """``1,204``."""
+    return f"{number:,}"
+
+
+def line(text: str, limit: int = 200) -> str:
+    """Text on one line, cut: what a row of a list has room for."""
+    words = " ".join(text[: limit * 4].split())
+    return words if len(words) <= limit else f"{words[: limit - 1]}…"
+
+
 def cost(usage: wire.Usage) -> str:
     """``$0.31``; where a price is not known, ``at least $0.31`` or ``price unknown``."""
     if not usage.cost_known:

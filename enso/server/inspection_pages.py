@@ -1,0 +1,258 @@
+"""GET: what is behind a thread: its entries as they are stored, and what the model was shown.
+
+Each is a page of its own, and for the pane's drawer a fragment. A route reads, has a view made and
+renders it; nothing here builds a thread. A page costs one read of the thread, whichever part of it
+is shown.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Final
+
+from flask import Blueprint, Response, request
+
+from enso import transcript, wire
+from enso.server.context_chart import ENDINGS, context_chart
+from enso.server.contexts import live_thread, read_context, read_entry, read_request
+from enso.server.emitted import told_events
+from enso.server.htmx import HtmxRequest
+from enso.server.inspection import inspected
+from enso.server.inspection_views import (
+    Behind,
+    ContextView,
+    ElementRow,
+    EntriesView,
+    EntryRow,
+    EntryView,
+    RequestRow,
+    RequestView,
+    Steps,
+    role_sums,
+)
+from enso.server.looks import dom_token
+from enso.server.models import model_choices
+from enso.server.pages import html_answer, page_urls, rail_request
+from enso.server.presenter import HTMX_CONFIG, one_line
+from enso.server.services import Services
+from enso.server.shapes import mended
+from enso.urls import Urls
+
+PAGE_ROWS: Final = 100
+"""Rows on one page: entries, requests or elements."""
+
+MOST_EVENTS: Final = 100
+_LINE: Final = 200
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Held:
+    """A thread as it is held: its branch, and what is said of where it is kept."""
+
+    entries: Sequence[transcript.TranscriptEntry]
+    facts: list[tuple[str, str]]
+    events: list[wire.EmittedEvent]
+
+
+def blueprint(services: Services) -> Blueprint:
+    """The routes of this module over one server's parts."""
+    pages = Blueprint("inspection", __name__)
+
+    @pages.get("/threads/<thread_id>/entries")
+    def entries(thread_id: str) -> Response:  # pyright: ignore[reportUnusedFunction]
+        held = _held(services, thread_id)
+        view = _entries_view(_behind(services, thread_id), held, _start(len(held.entries)))
+        return _answer(services, "_entries.html", view)
+
+    @pages.get("/threads/<thread_id>/entries/<path:entry_id>")
+    def entry(thread_id: str, entry_id: str) -> Response:  # pyright: ignore[reportUnusedFunction]
+        stored = read_entry(services, thread_id, entry_id)
+        view = EntryView(behind=_behind(services, thread_id), entry=stored)
+        return _answer(services, "_entry.html", view)
+
+    @pages.get("/threads/<thread_id>/context")
+    def context(thread_id: str) -> Response:  # pyright: ignore[reportUnusedFunction]
+        reading = read_context(services, thread_id)
+        view = _context_view(services, _behind(services, thread_id), reading)
+        return _answer(services, "_context.html", view)
+
+    @pages.get("/threads/<thread_id>/context/<request_id>")
+    def detail(thread_id: str, request_id: str) -> Response:  # pyright: ignore[reportUnusedFunction]
+        found = read_request(services, thread_id, request_id)
+        return _answer(
+            services, "_request.html", _request_view(_behind(services, thread_id), found)
+        )
+
+    return pages
+
+
+def _answer(
+    services: Services, template: str, view: EntriesView | EntryView | ContextView | RequestView
+) -> Response:
+    page = not HtmxRequest(request.headers).wants_fragment
+    return html_answer(services.renderer.behind(template, view, page=page))
+
+
+def _behind(services: Services, thread_id: str) -> Behind:
+    urls = page_urls()
+    whole = not HtmxRequest(request.headers).wants_fragment
+    row = services.host.stored_thread(thread_id)
+    key = dom_token(thread_id)
+    return Behind(
+        key=key,
+        thread_id=thread_id,
+        title=one_line(row.name or row.first_message) if row is not None else "",
+        hrefs={
+            "thread": urls.thread(thread_id),
+            "entries": urls.below(thread_id, "entries"),
+            "context": urls.below(thread_id, "context"),
+        },
+        target="" if whole else f"#drawer-{key}",
+        rail=services.presenter.rail(urls, rail_request(thread_id)) if whole else None,
+        htmx_config=HTMX_CONFIG,
+    )
+
+
+def _start(total: int) -> int:
+    """How many rows, counted from the newest, come before the page that is asked for."""
+    start = request.args.get("from", 0, type=int)
+    return min(max(start, 0), max(total - 1, 0)) // PAGE_ROWS * PAGE_ROWS
+
+
+def _steps(place: str, thread_id: str, total: int, start: int, words: str) -> Steps:
+    """The pages beside the one that begins behind ``start`` rows."""
+    urls = page_urls()
+
+    def at(row: int) -> str:
+        return urls.behind(thread_id, place, start=row)
+
+    end = min(start + PAGE_ROWS, total)
+    whole = end - start == total
+    return Steps(
+        newer=at(start - PAGE_ROWS) if start else "",
+        older=at(end) if end < total else "",
+        said=f"{total:,} {words}" if whole else f"{start + 1:,} to {end:,} of {total:,} {words}",
+    )
+
+
+# -- entries --------------------------------------------------------------------------------------
+
+
+def _held(services: Services, thread_id: str) -> _Held:
+    hosted = live_thread(services, thread_id)
+    if hosted is None:
+        reading = services.read(thread_id)
+        row = services.host.stored_thread(thread_id)
+        facts = [("Thread", thread_id), ("State", "not running")]
+        facts += [("Directory", str(reading.cwd))] if reading.cwd else []
+        facts += [("File", str(row.path))] if row is not None else []
+        return _Held(entries=reading.entries, facts=facts, events=[])
+    seen = hosted.inspect()
+    extensions = ", ".join(hosted.loaded_extension_paths)
+    facts = [
+        ("Thread", seen.session_id),
+        ("State", "live"),
+        ("Directory", str(seen.cwd)),
+        ("File", str(seen.session_file or "none yet: it is made when the first answer begins")),
+        ("Kept in", str(seen.session_dir)),
+        ("Commands", " ".join(f"/{name}" for name in seen.commands)),
+        *([("Extensions", extensions)] if extensions else []),
+    ]
+    return _Held(
+        entries=seen.entries,
+        facts=facts,
+        events=told_events(hosted.emitted_events())[-MOST_EVENTS:],
+    )
+
+
+def _entries_view(behind: Behind, held: _Held, start: int) -> EntriesView:
+    total = len(held.entries)
+    places = range(total - 1 - start, max(total - 1 - start - PAGE_ROWS, -1), -1)
+    return EntriesView(
+        behind=behind,
+        facts=[(name, mended(value)) for name, value in held.facts],
+        rows=[_entry_row(behind.thread_id, place, held.entries[place]) for place in places],
+        steps=_steps("entries", behind.thread_id, total, start, "entries"),
+        events=held.events,
+    )
+
+
+def _entry_row(thread_id: str, place: int, entry: transcript.TranscriptEntry) -> EntryRow:
+    seen = inspected(entry)
+    return EntryRow(
+        number=place + 1,
+        kind=seen.kind,
+        text=one_line(seen.text or "", _LINE),
+        created_at=seen.created_at,
+        href=page_urls().entry(thread_id, seen.id) if seen.id else "",
+    )
+
+
+# -- context --------------------------------------------------------------------------------------
+
+
+def _context_view(services: Services, behind: Behind, reading: wire.ThreadContext) -> ContextView:
+    total = len(reading.requests)
+    start = _start(total)
+    newest_first = reading.requests[::-1][start : start + PAGE_ROWS]
+    return ContextView(
+        behind=behind,
+        chart=context_chart(reading, key=behind.key, window=_window(services, reading)),
+        rows=[
+            RequestRow(
+                request=one,
+                href=page_urls().below(behind.thread_id, f"context/{one.index}"),
+                ended=ENDINGS.get(one.stop_reason or "", ""),
+            )
+            for one in newest_first
+        ],
+        steps=_steps("context", behind.thread_id, total, start, "requests"),
+        next=reading.next,
+        next_href=page_urls().below(behind.thread_id, "context/next"),
+        next_compacted=reading.compacted,
+        total=total,
+    )
+
+
+def _window(services: Services, reading: wire.ThreadContext) -> int | None:
+    """The context window of the model that answered last, if it is configured and says it."""
+    last = reading.requests[-1] if reading.requests else None
+    windows = (
+        choice.context_window
+        for choice in model_choices(services.host)
+        if last and (choice.provider, choice.model) == (last.provider, last.model)
+    )
+    return next(windows, None)
+
+
+# -- one request ----------------------------------------------------------------------------------
+
+
+def _request_view(behind: Behind, detail: wire.RequestDetail) -> RequestView:
+    urls = page_urls()
+    total = len(detail.elements)
+    start = _start(total)
+    place = f"context/{detail.request}"
+    shown = detail.elements[start : start + PAGE_ROWS]
+    return RequestView(
+        behind=behind,
+        detail=detail,
+        sums=role_sums(detail.elements),
+        rows=_element_rows(urls, behind.thread_id, shown, start),
+        left_out=_element_rows(urls, behind.thread_id, detail.left_out[:PAGE_ROWS], 0),
+        steps=_steps(place, behind.thread_id, total, start, "elements"),
+    )
+
+
+def _element_rows(
+    urls: Urls, thread_id: str, elements: Sequence[wire.ContextElement], start: int
+) -> list[ElementRow]:
+    return [
+        ElementRow(
+            number=number,
+            element=element,
+            href=urls.entry(thread_id, element.entry_id) if element.entry_id else "",
+        )
+        for number, element in enumerate(elements, start + 1)
+    ]
