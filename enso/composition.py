@@ -16,7 +16,12 @@ def build_server(settings: Settings, doors: Doors) -> EnsoServer:
     """A server over the session files of the agent directory and the built-in runtime."""
     projects = Projects(settings.projects)
     runtimes = BuiltinRuntimes(settings.agent_dir, settings.model, spend_limit=settings.spend_limit)
-    host = SessionHost(agent_dir=settings.agent_dir, projects=projects, runtimes=runtimes)
+    host = SessionHost(
+        agent_dir=settings.agent_dir,
+        projects=projects,
+        runtimes=runtimes,
+        cache_dir=settings.cache_dir,
+    )
     limits = Limits(idle_seconds=settings.idle_seconds)
     return EnsoServer(
         host=host, projects=projects, doors=doors, limits=limits, settings=told(settings)

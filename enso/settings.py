@@ -19,6 +19,11 @@ def default_agent_dir() -> Path:
     return Path.home() / ".pi" / "agent"
 
 
+def default_cache_dir() -> Path:
+    """Where derived data is kept when nothing is set: below the user's own cache directory."""
+    return Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "enso"
+
+
 class Settings(BaseSettings):
     """The settings of one server; raises pydantic's ``ValidationError`` naming what is wrong."""
 
@@ -39,6 +44,11 @@ class Settings(BaseSettings):
         default_factory=default_agent_dir,
         validation_alias="PI_CODING_AGENT_DIR",
         description="Where sessions, models.json and auth.json are kept.",
+    )
+    cache_dir: Path = Field(
+        default_factory=default_cache_dir,
+        validation_alias="ENSO_CACHE_DIR",
+        description="Where what can be derived again is kept; may be deleted at any time.",
     )
     runtime: Literal["builtin", "pi", "auto"] = Field(
         "builtin", validation_alias="ENSO_RUNTIME", description="What runs a thread."
@@ -71,7 +81,7 @@ class Settings(BaseSettings):
             return tuple(Path(part) for part in value.split(os.pathsep) if part)
         return value
 
-    @field_validator("agent_dir", mode="after")
+    @field_validator("agent_dir", "cache_dir", mode="after")
     @classmethod
-    def _expand_agent_dir(cls, value: Path) -> Path:
+    def _expand_home(cls, value: Path) -> Path:
         return value.expanduser()

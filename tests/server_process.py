@@ -41,7 +41,7 @@ class ServerProcess:
         self.process = subprocess.Popen(
             [*command, *options],
             cwd=cwd,
-            env={**inherited, **(environment or {})},
+            env={**inherited, "ENSO_CACHE_DIR": f"{agent_dir}-cache", **(environment or {})},
             stdout=subprocess.PIPE,
             stderr=subprocess.STDOUT,
             text=True,

@@ -13,11 +13,13 @@ from pathlib import Path
 from typing import Protocol
 from weakref import WeakValueDictionary
 
+from enso.host.cache_directory import CacheDirectory
 from enso.host.context import branch_context, request_detail
 from enso.host.contract import (
     BranchRequestDetail,
     ChangeListener,
     Command,
+    Found,
     HostedThread,
     HostReadiness,
     HostReport,
@@ -41,6 +43,7 @@ from enso.host.entry_text import entry_text
 from enso.host.hosted_thread import SessionThread
 from enso.host.modes import fresh_mode, stored_mode
 from enso.host.project_files import fitting_files
+from enso.host.search import Finder
 from enso.host.session_checks import directory_checks
 from enso.host.session_file import SessionFile
 from enso.host.session_fork import forked_entries, is_conversation
@@ -94,13 +97,23 @@ class RuntimeFactory(Protocol):
 class SessionHost:
     """An ``AgentHost`` over ``<agent_dir>/sessions``. Thread-safe."""
 
-    def __init__(self, *, agent_dir: Path, projects: Projects, runtimes: RuntimeFactory) -> None:
+    def __init__(
+        self,
+        *,
+        agent_dir: Path,
+        projects: Projects,
+        runtimes: RuntimeFactory,
+        cache_dir: Path | None = None,
+    ) -> None:
+        """``cache_dir``: where what is derived is kept; without one it goes with the host."""
         self._sessions_dir = agent_dir / "sessions"
         self._projects = projects
         self._runtimes = runtimes
         self._listing = SessionListing(self._sessions_dir, projects)
         self._watch = SessionWatch(self._sessions_dir, self._listing)
         self._trash = SessionTrash(agent_dir, projects)
+        self._cache = CacheDirectory(cache_dir, agent_dir)
+        self._finder = Finder(self._cache.path / "search.sqlite", self._listing.rows)
         self._open_files: WeakValueDictionary[str, SessionFile] = WeakValueDictionary()
         self._unstored_forks: dict[str, SessionFile] = {}
 
@@ -317,13 +330,25 @@ class SessionHost:
         """The display name of a provider id; the id itself when it has none."""
         return self._runtimes.provider_name(provider)
 
+    def find_passages(self, query: str, limit: int) -> Found:
+        """Passages that hold a query's words; see the contract."""
+        return self._finder.find(query, limit)
+
     def on_change(self, listener: ChangeListener) -> Callable[[], None]:
-        """Watch the store; returns what ends the watch."""
-        return self._watch.listen(listener)
+        """Watch the store; returns what ends the watch. Who watches may soon search."""
+        self._finder.start()
+
+        def tell(thread_ids: frozenset[str]) -> None:
+            listener(thread_ids)
+            self._finder.changed()
+
+        return self._watch.listen(tell)
 
     def close(self) -> None:
-        """End the watch and every child process."""
+        """End the watch, the search and every child process."""
         self._watch.close()
+        self._finder.close()
+        self._cache.close()
         self._runtimes.close()
 
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import queue
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -28,7 +27,7 @@ from enso.transcript import (
     ToolCallPart,
     TranscriptMessage,
 )
-from tests.contract.stores import FakeStore, FileStore, Store
+from tests.contract.stores import Store
 from tests.fakes.scripted_runtime import Reply
 
 NOT_IDS = [
@@ -45,14 +44,6 @@ NOT_IDS = [
     "é",
     "a" * 129,
 ]
-
-
-@pytest.fixture(params=[FileStore, FakeStore], ids=["files", "fake"])
-def store(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Store]:
-    """A store with nothing in it."""
-    made: Store = request.param(tmp_path)
-    yield made
-    made.host.close()
 
 
 def never() -> Path:

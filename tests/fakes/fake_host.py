@@ -37,6 +37,7 @@ from enso.host.contract import (
     ChangeListener,
     Check,
     Command,
+    Found,
     HostedThreadInspection,
     HostReadiness,
     HostReport,
@@ -80,6 +81,7 @@ from enso.transcript import (
     Usage,
 )
 from tests.fakes.fake_context import fake_context, fake_detail
+from tests.fakes.fake_search import find_in
 from tests.fakes.fake_stats import fake_stats
 from tests.fakes.scripted_runtime import (
     COMMANDS,
@@ -424,6 +426,12 @@ class FakeHost:
     def provider_name(self, provider: str) -> str:
         """The display name of a provider id."""
         return self.provider_names.get(provider, provider)
+
+    def find_passages(self, query: str, limit: int) -> Found:
+        """Looks at every text of every listed thread."""
+        rows = self.list_sessions()
+        entries = {row.id: self.entries(row.id) for row in rows}
+        return find_in(rows, entries, query, limit)
 
     def on_change(self, listener: ChangeListener) -> Callable[[], None]:
         """Tell ``listener`` of changed threads, from the worker that changes them."""

@@ -65,6 +65,8 @@ from enso.host.contract.stats import (
     joint_spend,
 )
 from enso.host.contract.stored import (
+    Found,
+    Passage,
     PermissionModeChoice,
     PermissionModeId,
     PermissionModeState,
@@ -108,6 +110,7 @@ __all__ = [
     "DialogOption",
     "EntryStored",
     "EventListener",
+    "Found",
     "HostError",
     "HostReadiness",
     "HostReport",
@@ -121,6 +124,7 @@ __all__ = [
     "PartDelta",
     "PartReplaced",
     "PartStarted",
+    "Passage",
     "PermissionModeChoice",
     "PermissionModeId",
     "PermissionModeState",

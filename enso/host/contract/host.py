@@ -16,6 +16,7 @@ from enso.host.contract.live import HostedThread
 from enso.host.contract.report import HostReport
 from enso.host.contract.stats import StoredThreadStats
 from enso.host.contract.stored import (
+    Found,
     PermissionModeState,
     StoredLog,
     StoredThread,
@@ -142,6 +143,15 @@ class AgentHost(Protocol):
 
     def restore(self, thread_id: str) -> bool:
         """Take a deleted thread back from the trash; False when it is not there."""
+        ...
+
+    def find_passages(self, query: str, limit: int) -> Found:
+        """Passages of stored threads that hold all words of a query, each by its beginning.
+
+        The newest first, a few of one thread, of at most ``limit`` threads. Words between quotation
+        marks follow one another; case and accents do not matter. Takes a moment at most: what could
+        not be looked into yet is told by ``searched``.
+        """
         ...
 
     def on_change(self, listener: ChangeListener) -> Callable[[], None]:

@@ -80,3 +80,30 @@ class PermissionModeState:
     mode: str
     agent: str | None
     modes: tuple[PermissionModeChoice, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Passage:
+    """A passage of a stored thread that holds what was looked for.
+
+    ``entry_id`` is empty for an entry without one. ``said_by`` is the message's role as it is
+    stored, else the entry's type. ``created_at`` is milliseconds since the epoch. The passage is
+    one line of plain text: ``before``, ``match``, ``after``.
+    """
+
+    thread_id: str
+    entry_id: str
+    said_by: str
+    created_at: int | None
+    before: str
+    match: str
+    after: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Found:
+    """What was found, the newest passage first. ``searched`` of ``threads`` were looked into."""
+
+    passages: tuple[Passage, ...]
+    searched: int
+    threads: int
