@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import hashlib
+import shutil
 import tempfile
+import uuid
 from pathlib import Path
 
 
@@ -15,17 +17,14 @@ class CacheDirectory:
     """
 
     def __init__(self, cache_dir: Path | None, agent_dir: Path) -> None:
-        self._temporary: tempfile.TemporaryDirectory[str] | None = None
+        self._stays = cache_dir is not None
         if cache_dir is None:
-            self._temporary = tempfile.TemporaryDirectory(
-                prefix="enso-cache-", ignore_cleanup_errors=True
-            )
-            self.path = Path(self._temporary.name)
+            self.path = Path(tempfile.gettempdir()) / f"enso-cache-{uuid.uuid4()}"
         else:
             whose = hashlib.sha256(str(agent_dir.absolute()).encode()).hexdigest()[:16]
             self.path = cache_dir / whose
 
     def close(self) -> None:
         """Let go of a temporary directory."""
-        if self._temporary is not None:
-            self._temporary.cleanup()
+        if not self._stays:
+            shutil.rmtree(self.path, ignore_errors=True)
