@@ -37,6 +37,8 @@ def test_a_passage_says_where_it_is_and_what_stands_around_it(store: Store) -> N
         ('"total price"', "total_price"),
         ('"sum total"', "Sum total"),
         ("otal", None),
+        ("to", None),
+        ("of", "of"),
         ("total missing", None),
         ("cafe", "Café"),
         ('"price total"', None),

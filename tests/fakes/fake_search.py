@@ -50,7 +50,8 @@ def find_in(
 
 def _term(words: str) -> re.Pattern[str]:
     parts = re.findall(r"[^\W_]+", _fold(words))
-    return re.compile(r"(?<![^\W_])" + r"[\W_]+".join(map(re.escape, parts)) + r"[^\W_]*")
+    rest = r"[^\W_]*" if len(parts[-1]) > 2 else r"(?![^\W_])"
+    return re.compile(r"(?<![^\W_])" + r"[\W_]+".join(map(re.escape, parts)) + rest)
 
 
 def _fold(text: str) -> str:

@@ -148,6 +148,7 @@ class AgentHost(Protocol):
     def find_passages(self, query: str, limit: int) -> Found:
         """Passages of stored threads that hold all words of a query, each by its beginning.
 
+        One or two letters are a whole word.
         The newest first, a few of one thread, of at most ``limit`` threads. Words between quotation
         marks follow one another; case and accents do not matter. Takes a moment at most: what could
         not be looked into yet is told by ``searched``.

@@ -1,7 +1,7 @@
 """What of an entry is searched, what a query means, and the passage around what was found.
 
-A query's words must all be in one entry, each at the beginning of a word; words between quotation
-marks must follow one another. Case and accents do not matter.
+A query's words must all be in one entry, each at the beginning of a word (one or two letters: as a
+whole word); words between quotation marks must follow one another. Case and accents do not matter.
 """
 
 from __future__ import annotations
@@ -18,6 +18,7 @@ from enso.host.stored_values import object_of, text_of
 MAX_TEXT: Final = 32_000
 """How many characters of one entry are searched: the beginning of a very long one."""
 
+_SHORTEST_BEGINNING: Final = 3
 _BEFORE: Final = 60
 _PASSAGE: Final = 220
 _WORD = re.compile(r"\w+")
@@ -46,7 +47,7 @@ def query_terms(query: str) -> list[list[str]]:
 
 def match_expression(terms: Sequence[Sequence[str]]) -> str:
     """The terms for SQLite's FTS5. Words hold letters and digits alone: nothing to escape."""
-    return " AND ".join(f'"{" ".join(words)}" *' for words in terms)
+    return " AND ".join(f'"{" ".join(words)}"{" *" if _begins(words) else ""}' for words in terms)
 
 
 def searched_text(entry: Mapping[str, Any]) -> str:
@@ -85,6 +86,11 @@ def _folded_words(text: str) -> list[str]:
     return [word for one in _WORD.findall(_fold(text)) for word in one.split("_") if word]
 
 
+def _begins(words: Sequence[str]) -> bool:
+    """Whether a term ends in the beginning of a word: not when most words would fit it."""
+    return len(words[-1]) >= _SHORTEST_BEGINNING
+
+
 def _find(text: str, words: Sequence[str]) -> tuple[int, int] | None:
     """Where these words follow one another in a text, by their beginnings."""
     pieces = [(m.start(), m.end(), _fold(m[0])) for m in re.finditer(r"[^\W_]+", text)]
@@ -92,7 +98,8 @@ def _find(text: str, words: Sequence[str]) -> tuple[int, int] | None:
     for at in range(len(pieces) - count + 1):
         window = pieces[at : at + count]
         exact = all(piece[2] == word for piece, word in zip(window[:-1], words[:-1], strict=True))
-        if exact and window[-1][2].startswith(words[-1]):
+        last = window[-1][2]
+        if exact and (last == words[-1] or (_begins(words) and last.startswith(words[-1]))):
             return window[0][0], window[-1][1]
     return None
 
