@@ -22,26 +22,30 @@
 
   const mayNotify = () => "Notification" in window && Notification.permission === "granted";
   const mayAsk = () => "Notification" in window && Notification.permission === "default";
-  let told = null; // what was told of, or was there when the page came
+  const told = new Set(); // the questions that were told of, or were there when the page came
+  let watching = false;
 
   function waiting() {
-    const here = find("[data-log]")?.dataset.thread;
-    const cards = open().map((card) => [card.id, find("#pane h1")?.textContent, find("h2", card)?.textContent]);
-    const rows = all("#rail-list .sign.needs")
-      .map((sign) => sign.closest("a[data-thread]"))
-      .filter((row) => row && row.dataset.thread !== here)
-      .map((row) => [row.dataset.thread, find(".title", row)?.textContent, ""]);
-    return [...cards, ...rows];
+    const asks = all("#rail-list [data-asks]").map((one) =>
+      [one.dataset.asks, one.dataset.threadTitle, one.textContent, one.dataset.href]);
+    const cards = find("#waiting-list") ? [] : open();
+    const here = cards.map((card) => [card.id, find("#pane h1")?.textContent, find("h2", card)?.textContent, ""]);
+    const known = new Set(here.map(([id]) => id));
+    return [...here, ...asks.filter(([id]) => !known.has(id))];
   }
 
   function tell() {
-    const now = waiting();
-    const fresh = told ? now.filter(([id]) => !told.has(id)) : [];
-    told = new Set(now.map(([id]) => id));
-    if (!mayNotify() || document.hasFocus()) return;
-    for (const [id, thread, asks] of fresh) {
+    const fresh = waiting().filter(([id]) => !told.has(id));
+    for (const [id] of fresh) told.add(id);
+    const speaks = watching && mayNotify() && !document.hasFocus();
+    watching = true;
+    for (const [id, thread, asks, href] of speaks ? fresh : []) {
       const note = new Notification(`${thread} needs you`, { body: asks, tag: `enso-${id}` });
-      note.onclick = () => { window.focus(); note.close(); };
+      note.onclick = () => {
+        window.focus();
+        note.close();
+        if (href) window.location.assign(href);
+      };
     }
   }
 
@@ -93,7 +97,9 @@
     const text = promptBox();
     if (!text?.form.querySelector(".steers")) return;
     text.dataset.placeholder ??= text.placeholder;
-    const words = busy() ? "Steer it, or queue" : text.dataset.placeholder;
+    const asked = open().length && matchMedia("(pointer: fine)").matches;
+    const steers = asked ? "Steer it, or queue; ↑ to answer" : "Steer it, or queue";
+    const words = busy() ? steers : text.dataset.placeholder;
     if (text.placeholder !== words) text.placeholder = words;
   }
 
@@ -194,6 +200,46 @@
     if (back.draft) return leaveDraft(ctx.response.headers.get("HX-Redirect"), back.draft);
     write(back.words, back);
     attach(back.images);
+  });
+
+  // -- keys: answering without the pointer, and what was written before --------------------------
+
+  // Letters answer only from within a card: whoever types must never allow something by it.
+  document.addEventListener("keydown", (event) => {
+    const card = event.target.closest?.(".dialog");
+    if (!card || event.defaultPrevented || event.ctrlKey || event.metaKey || event.altKey) return;
+    if (event.key === "Escape") promptBox()?.focus();
+    else if (event.target.matches("input, textarea")) return;
+    else if (event.key === "d") find("[name=reason]", card)?.focus();
+    else if ("at".includes(event.key)) find(`button[aria-keyshortcuts="${event.key}"]`, card)?.click();
+    else return;
+    event.preventDefault();
+  }, true); // before Escape stops the run
+
+  let recalled = -1; // which of the prompts, from the end, stands in the box; -1: none
+
+  function recall(text, step) {
+    const prompts = all("#pane article.user").map(writtenText).filter(Boolean).reverse();
+    const at = recalled >= 0 && text.value === prompts[recalled] ? recalled : -1;
+    if (text.value && at < 0) return false;
+    const next = Math.min(at + step, prompts.length - 1);
+    if (next === at || next < -1) return false;
+    recalled = next;
+    write(prompts[next] ?? "", { replace: true });
+    return true;
+  }
+
+  document.addEventListener("keydown", (event) => {
+    const text = event.target;
+    const step = { ArrowUp: 1, ArrowDown: -1 }[event.key];
+    if (!step || list || event.shiftKey || event.altKey || event.ctrlKey || event.metaKey) return;
+    if (!text.matches?.("form[data-composer] textarea") || event.isComposing) return;
+    const card = step > 0 && !text.value ? open()[0] : null;
+    if (card) {
+      card.focus({ preventScroll: true });
+      card.scrollIntoView({ block: "nearest" });
+      event.preventDefault();
+    } else if (recall(text, step)) event.preventDefault();
   });
 
   // -- menus ---------------------------------------------------------------------------------------

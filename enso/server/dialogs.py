@@ -56,7 +56,7 @@ def dialog_look(dialog: wire.Dialog, dialogs_href: str) -> DialogLook:
     """How ``dialog`` reads; it is answered under ``dialogs_href``."""
     options = _options(dialog)
     asks = dialog.kind == "permission"
-    call = preview(dialog.tool) if dialog.tool else None
+    call = preview(dialog.tool, dialog.directory or "") if dialog.tool else None
     return DialogLook(
         dialog=dialog,
         token=dom_token(dialog.id),
@@ -70,11 +70,17 @@ def dialog_look(dialog: wire.Dialog, dialogs_href: str) -> DialogLook:
 
 
 def _beside(message: str, call: Preview | None) -> str:
-    """A message, unless it says once more what the call does."""
+    """A message without the paragraph that says once more what the call does."""
     if call is None:
         return message
-    told = (call.subject, call.text.text if call.text else "")
-    return "" if message.strip() in (text.strip() for text in told) else message
+    first, _, rest = message.strip().partition("\n\n")
+    told = {_letters(call.subject), _letters(call.text.text if call.text else "")}
+    return rest if _letters(first) in told else message
+
+
+def _letters(text: str) -> str:
+    """A text without white space and signs of a line's end, in which two texts are compared."""
+    return "".join(text.replace("⏎", " ").split())
 
 
 def _options(dialog: wire.Dialog) -> Sequence[wire.DialogOption]:

@@ -31,6 +31,7 @@ from enso.server.views import (
     HistoryView,
     PageView,
     PaneView,
+    RailAsk,
     RailGroup,
     RailRow,
     RailView,
@@ -119,9 +120,26 @@ class Presenter:
             new_thread_href=urls.fresh(),
             waiting=self._registry.waiting_count(),
             waiting_href=urls.waiting(),
+            asks=self._asks(urls),
             serves_nothing_yet=not threads and not wanted.query,
             version=version,
         )
+
+    def _asks(self, urls: Urls) -> list[RailAsk]:
+        asks: list[RailAsk] = []
+        for thread_id in self._registry.live_ids():
+            dialogs = self._registry.open_dialogs(thread_id)
+            stored = self._host.stored_thread(thread_id) if dialogs else None
+            asks += [
+                RailAsk(
+                    dom_id=f"d-{dom_token(thread_id)}-{dom_token(dialog.id)}",
+                    href=urls.thread(thread_id),
+                    thread=one_line(stored.name or stored.first_message) if stored else "",
+                    title=one_line(dialog.title),
+                )
+                for dialog in dialogs
+            ]
+        return asks
 
     def _groups(
         self, urls: Urls, threads: Iterable[contract.StoredThread], current: str

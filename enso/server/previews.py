@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from enso import wire
 from enso.server.diff_lines import DiffLine, edit_lines, mapping_of
@@ -50,9 +50,12 @@ def visible(text: str) -> str:
     return _UNSEEN.sub(lambda found: f"⟨U+{ord(found[0]):04X}⟩", text)
 
 
-def preview(tool: wire.DialogTool) -> Preview:
-    """How a call that waits for a permission reads."""
-    return _READERS.get(tool.name, _any_call)(tool)
+def preview(tool: wire.DialogTool, directory: str = "") -> Preview:
+    """How a call that waits for a permission reads; ``directory`` is where a command would run."""
+    read = _READERS.get(tool.name, _any_call)(tool)
+    if tool.name != "bash" or not directory:
+        return read
+    return replace(read, notes=(Note(f"in {visible(directory)}"), *read.notes))
 
 
 # -- the tools ----------------------------------------------------------------------------------

@@ -60,6 +60,7 @@ class ThreadRegistry:
         self.is_busy = self._slots.is_busy
         self.is_live = self._slots.is_live
         self.needs_person = self._slots.needs_person
+        self.open_dialogs = self._slots.open_dialogs
         self.waiting_count = self._slots.waiting_count
         self.follow = self._slots.follow
         self.every_follow = self._slots.every_follow

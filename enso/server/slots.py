@@ -12,6 +12,7 @@ from collections.abc import Callable, Generator
 from contextlib import contextmanager
 from functools import partial
 
+from enso.host import contract
 from enso.server.follow import Closed, Dialect, Follow, Follows, Outgoing
 from enso.server.live_state import LiveThread
 from enso.server.render import Streams
@@ -78,6 +79,12 @@ class Slots:
         slot = self.peek(thread_id)
         live = slot.live if slot is not None else None
         return live is not None and bool(live.state.dialogs)
+
+    def open_dialogs(self, thread_id: str) -> tuple[contract.Dialog, ...]:
+        """The open dialogs of this thread; does not wait for the thread's lock."""
+        slot = self.peek(thread_id)
+        live = slot.live if slot is not None else None
+        return tuple(live.state.dialogs.values()) if live is not None else ()
 
     def waiting_count(self) -> int:
         """How many threads wait for a person; does not wait for their locks."""

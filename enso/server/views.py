@@ -47,6 +47,16 @@ class RailGroup:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class RailAsk:
+    """A dialog that waits in some thread: who is away is told of each once, by its DOM id."""
+
+    dom_id: str
+    href: str
+    thread: str  # the thread's title, one line
+    title: str  # what is asked, one line
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class RailView:
     """The rail: groups of rows, and what is needed to page, filter and refresh it.
 
@@ -65,6 +75,7 @@ class RailView:
     waiting: int  # threads that need a person
     serves_nothing_yet: bool  # no stored thread at all: the empty state
     waiting_href: str = ""  # the page of all dialogs that wait
+    asks: Sequence[RailAsk] = ()
     version: str = ""  # which news it was drawn after: its follow asks for what came since
 
 

@@ -26,6 +26,7 @@ def dialog_shape(dialog: contract.Dialog) -> wire.Dialog:
             for option in dialog.options
         ],
         tool=tool,
+        directory=mended(dialog.directory) or None,
         created_at=iso_time(dialog.created_at),
         expires_at=iso_time(dialog.expires_at),
     )

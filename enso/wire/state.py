@@ -63,6 +63,7 @@ class Dialog(Shape):
     message: str | None = left_out()
     options: list[DialogOption]
     tool: DialogTool | None = left_out()
+    directory: str | None = left_out()
     created_at: str | None = left_out()
     expires_at: str | None = left_out()
 

@@ -68,6 +68,7 @@ def test_a_dialog_survives_a_reload_and_waits_on_its_own_page(
     assert 'action="/threads/t1/dialogs/d1"' in page
     assert "make &lt;b&gt;dist&lt;/b&gt;" in page
     assert "<b>dist</b>" not in page
+    assert 'data-asks="d-t1-d1"' in client.get("/rail").text
     waiting = client.get("/api/waiting").json["dialogs"]
     assert [(one["threadId"], one["dialog"]["id"]) for one in waiting] == [("t1", "d1")]
     assert "d1" in client.get("/waiting").text

@@ -29,20 +29,23 @@ from tests.server.test_render import HOSTILE, Page, assert_safe, pieces, snapsho
 RENDER = Renderer()
 BASE = "/threads/k"
 
-CARD = """<article class="dialog" id="d-k-d1" role="group" aria-labelledby="dt-k-d1">
+CARD = """<article class="dialog" id="d-k-d1" role="group" tabindex="-1" \
+aria-labelledby="dt-k-d1">
 <h2 id="dt-k-d1" dir="auto">May it run this command?</h2>
 <p class="tool"><b>bash</b></p>
 <pre class="code" tabindex="0" dir="ltr"><code>rm -rf build/ &amp;&amp; make dist</code></pre>
 <div class="answers" id="da-k-d1">
 <form class="choices" FORM>
-<button name="value" value="once" class="primary">Once</button>
-<button name="value" value="thread">For this thread</button>
+<button name="value" value="once" class="primary" aria-keyshortcuts="a">Once \
+<kbd aria-hidden="true">a</kbd></button>
+<button name="value" value="thread" aria-keyshortcuts="t">For this thread \
+<kbd aria-hidden="true">t</kbd></button>
 </form>
 <form class="deny" FORM>
 <label class="visually-hidden" for="dr-k-d1">Why not: the agent is told</label>
 <input id="dr-k-d1" name="reason" maxlength="10000" autocomplete="off" dir="auto" \
-placeholder="Why not (optional)">
-<button name="value" value="deny">Deny</button>
+placeholder="Why not (optional)" aria-keyshortcuts="d">
+<button name="value" value="deny">Deny <kbd aria-hidden="true">d</kbd></button>
 </form>
 
 <p class="says" id="ds-k-d1" role="alert"></p>
@@ -135,6 +138,9 @@ def test_a_message_that_says_the_call_once_more_is_left_out() -> None:
         look = dialog_look(ASK_RUN.model_copy(update={"message": message}), "/d")
         assert look.message == told
     assert dialog_look(ASK_EDIT.model_copy(update={"message": "shop/orders.py"}), "").message == ""
+    lines = asks("d", "Run this?", "bash", command="cd src &&\npytest -q")
+    folded = lines.model_copy(update={"message": "cd src && ⏎ pytest -q\n\nIt is outside."})
+    assert dialog_look(folded, "").message == "It is outside."
     assert dialog_look(dialog("k", "input", "Name?", message="x"), "").message == "x"
 
 

@@ -34,6 +34,15 @@ def shown(look: Preview) -> str:
     return "\n".join([look.name, look.subject, notes, *(line.text for line in look.diff), text])
 
 
+def test_a_command_says_where_it_would_run() -> None:
+    """The directory is named, and no character of its name hides; other tools name their path."""
+    tool = wire.DialogTool(name="bash", arguments={"command": "make", "timeout": 5})
+    told = [note.text for note in preview(tool, "/home/dev/\u202eshop").notes]
+    assert told == ["in /home/dev/⟨U+202E⟩shop", "at most 5 s"]
+    write = wire.DialogTool(name="write", arguments={"path": "a", "content": "x"})
+    assert [note.text for note in preview(write, "/home").notes] == ["1 line"]
+
+
 def test_a_command_is_shown_whole_whatever_its_length() -> None:
     """Neither many lines nor a long one are cut, and the lines are counted."""
     command = "\n".join(["true"] * 900 + ["x" * 5000, "rm -rf /"])

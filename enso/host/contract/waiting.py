@@ -20,7 +20,8 @@ class Dialog:
 
     A ``permission`` asks about a call of ``tool_name`` with ``arguments``; its values are ``once``,
     ``thread`` and ``deny``. A ``confirm``'s are ``yes`` and ``no``. An ``input`` or ``editor`` is
-    answered by any text. Times are milliseconds since the epoch.
+    answered by any text. ``directory`` is where the call would run, where that is known. Times are
+    milliseconds since the epoch.
     """
 
     id: str
@@ -31,6 +32,7 @@ class Dialog:
     tool_name: str = ""
     arguments: Any = None
     tool_call_id: str = ""
+    directory: str = ""
     created_at: int
     expires_at: int | None = None
 

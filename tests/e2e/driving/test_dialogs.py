@@ -9,8 +9,10 @@ from playwright.sync_api import expect
 from enso import transcript, wire
 from enso.server.messages import transcript_to_messages
 from enso.server.render import Renderer
+from enso.server.views import RailAsk
 from tests.e2e.conftest import Watched
 from tests.e2e.driving.driven import (
+    BUSY,
     HOME,
     HOSTILE,
     NEEDS,
@@ -20,6 +22,7 @@ from tests.e2e.driving.driven import (
     quiet_rail,
     status_frame,
 )
+from tests.e2e.pages import until
 from tests.look.scenes import (
     ASK_EDIT,
     ASK_RUN,
@@ -29,6 +32,8 @@ from tests.look.scenes import (
     agent_pane,
     asks,
     busy_with,
+    rail,
+    user,
     waiting,
 )
 from tests.look.scenes import (
@@ -143,6 +148,78 @@ def test_who_is_not_at_the_page_is_notified_if_they_allowed_it(tab: Driven) -> N
     tab.page.evaluate("window.here = true")
     tab.frame(wire.DialogFrame(dialog=KINDS[0]))
     assert tab.page.evaluate("window.notes") == told
+
+
+def test_who_is_away_is_told_of_each_question_of_every_thread_once(tab: Driven) -> None:
+    """Two of another thread are two, though its sign stays; what is told is not told again."""
+    tab.page.add_init_script(
+        """window.notes = [];
+        window.Notification = class {
+          static permission = "granted";
+          constructor(title, options) { window.notes.push([title, options.body]); }
+        };
+        document.hasFocus = () => false;"""
+    )
+    tab.show(page_of(agent_pane(TALK, status=BUSY, word="busy"), quiet_rail()))
+    asked = [
+        RailAsk(dom_id=f"d-t2-d{n}", href="/threads/t2", thread="The other", title=f"Question {n}?")
+        for n in (1, 2)
+    ]
+    for asks_now in (asked[:1], asked[:1], asked[1:], (), asked[1:]):
+        rows = Renderer().rail_rows(rail(waiting=len(asks_now), asks=asks_now))
+        tab.answers["/rail"] = Answer(200, rows)
+        with tab.page.expect_response("**/rail*"):
+            tab.frame(wire.RailFrame(threads=[], gone=[]))
+        count = len(asks_now)
+        expect(tab.page.locator("#rail-list [data-asks]")).to_have_count(count)
+    told = [["The other needs you", f"Question {n}?"] for n in (1, 2)]
+    until(tab.page, lambda: tab.page.evaluate("window.notes") == told, f"{told}")
+
+
+def test_a_question_is_answered_by_keys_from_within_its_card(busy: Driven) -> None:
+    """↑ in an empty box goes to it; its letters answer there, and are letters everywhere else."""
+    busy.text.focus()
+    busy.frame(wire.DialogFrame(dialog=ASK_RUN))
+    busy.frame(status_frame(NEEDS))
+    expect(busy.text).to_have_attribute("placeholder", "Steer it, or queue; ↑ to answer")
+    card = busy.page.get_by_role("group", name="May it run this command?")
+    busy.text.press("a")
+    expect(busy.text).to_have_value("a")
+    busy.text.press("ArrowUp")
+    expect(busy.text).to_be_focused()
+    busy.text.fill("")
+    busy.text.press("ArrowUp")
+    expect(card).to_be_focused()
+    card.press("Escape")
+    expect(busy.text).to_be_focused()
+    busy.expect_no_post()
+    busy.text.press("ArrowUp")
+    card.press("d")
+    expect(card.get_by_role("textbox")).to_be_focused()
+    busy.page.keyboard.type("at once?")
+    busy.page.keyboard.press("Enter")
+    busy.expect_posted("/dialogs/d1", value="deny", reason="at once?")
+    busy.frame(wire.DialogFrame(dialog=ASK_EDIT))
+    busy.page.get_by_role("group", name="May it change this file?").press("t")
+    busy.expect_posted("/dialogs/d3", value="thread")
+
+
+def test_arrows_bring_back_what_was_said_before(tab: Driven) -> None:
+    """Up in an empty box is the last prompt, again the one before; down goes back to nothing."""
+    talk = (*TALK, user("u2", "And\nthe tests"), agent("a2", transcript.TextPart("Yes.")))
+    tab.show(page_of(agent_pane(talk), quiet_rail()))
+    for key, value in (
+        ("ArrowUp", "And\nthe tests"),
+        ("ArrowUp", "Make it build."),
+        ("ArrowDown", "And\nthe tests"),
+        ("ArrowDown", ""),
+        ("ArrowUp", "And\nthe tests"),
+    ):
+        tab.text.press(key)
+        expect(tab.text).to_have_value(value)
+    tab.text.press_sequentially("!")
+    tab.text.press("ArrowUp")
+    expect(tab.text).to_have_value("And\nthe tests!")
 
 
 def test_hostile_text_in_every_frame_is_text(busy: Driven) -> None:

@@ -79,6 +79,7 @@ class Guard:
             tool_name=tool,
             arguments=dict(arguments),
             tool_call_id=call_id,
+            directory=str(self._cwd),
             created_at=time.time_ns() // 1_000_000,
         )
 
