@@ -1,11 +1,17 @@
-"""``python -m enso``: what ``python app.py`` is in a checkout, for an installed Enso."""
+"""``enso`` and ``python -m enso``: what ``python app.py`` is in a checkout."""
 
 from __future__ import annotations
 
 import sys
 
 from enso.cli import main
-from enso.composition import build_server
+from enso.composition import build_readings, build_server
+
+
+def run() -> int:
+    """Run the command line; returns the exit code."""
+    return main(build_server, readings=build_readings)
+
 
 if __name__ == "__main__":
-    sys.exit(main(build_server))
+    sys.exit(run())

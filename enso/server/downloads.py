@@ -5,10 +5,9 @@ from __future__ import annotations
 from flask import Blueprint, Response, request
 
 from enso.server.bundle import FILES, Bundle, findings_words
-from enso.server.exports import FORMATS, Download, document_download, log_download
+from enso.server.exports import Download, export_thread
 from enso.server.pages import html_answer, page_urls, rail_request
 from enso.server.presenter import one_line
-from enso.server.refusals import Refused
 from enso.server.services import Services
 from enso.server.views import BundleView
 from enso.urls import Urls
@@ -23,7 +22,9 @@ def blueprint(services: Services, *, prefix: str, name: str) -> Blueprint:
 
     @downloads.get("/threads/<thread_id>/export")
     def export(thread_id: str) -> Response:  # pyright: ignore[reportUnusedFunction]
-        return attachment(_export(services, thread_id, request.args.get("format", "html")))
+        format_name = request.args.get("format", "html")
+        reader, host = services.reader, services.host
+        return attachment(export_thread(reader, host, services.renderer, thread_id, format_name))
 
     @downloads.get("/threads/<thread_id>/bundle.zip")
     def bundle(thread_id: str) -> Response:  # pyright: ignore[reportUnusedFunction]
@@ -56,18 +57,6 @@ def page_blueprint(services: Services) -> Blueprint:
         return html_answer(services.renderer.bundle(view))
 
     return pages
-
-
-def _export(services: Services, thread_id: str, format_name: str) -> Download:
-    if format_name not in FORMATS:
-        raise Refused(400, "export-format", f"A thread is exported as {', '.join(FORMATS)}.")
-    if format_name != "jsonl":
-        return document_download(services.read(thread_id), format_name, services.renderer)
-    log = services.host.open_stored_log(thread_id)
-    if log is None:
-        services.read(thread_id)  # which says why, where it knows
-        raise Refused(404, "not-stored", "Nothing of this thread is stored yet.")
-    return log_download(log)
 
 
 def attachment(download: Download) -> Response:

@@ -19,7 +19,8 @@ from enso.server import words
 from enso.server.ages import moment_words
 from enso.server.looks import dom_token
 from enso.server.markdown_document import markdown_document
-from enso.server.reading import ThreadReading
+from enso.server.reading import Reader, ThreadReading
+from enso.server.refusals import Refused
 from enso.server.render import Renderer
 from enso.server.shapes import mended
 from enso.server.views import ExportView
@@ -55,6 +56,21 @@ def enso_version() -> str:
         return version("enso")
     except PackageNotFoundError:
         return ""
+
+
+def export_thread(
+    reader: Reader, host: contract.AgentHost, renderer: Renderer, thread_id: str, format_name: str
+) -> Download:
+    """A thread in a format; raises ``Refused`` for another one, or a thread that is not there."""
+    if format_name not in FORMATS:
+        raise Refused(400, "export-format", f"A thread is exported as {', '.join(FORMATS)}.")
+    if format_name != "jsonl":
+        return document_download(reader.require(thread_id), format_name, renderer)
+    log = host.open_stored_log(thread_id)
+    if log is None:
+        reader.require(thread_id)  # which says why, where it knows
+        raise Refused(404, "not-stored", "Nothing of this thread is stored yet.")
+    return log_download(log)
 
 
 def document_download(

@@ -9,18 +9,22 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from pathlib import Path
+from typing import TypeVar
 
-from enso import transcript, wire
+from enso import thread_ids, transcript, wire
 from enso.host import contract
 from enso.projects import Project, Projects
 from enso.server.live_state import LiveThread
 from enso.server.messages import interrupted_tail, transcript_to_messages
 from enso.server.models import model_in_use
+from enso.server.refusals import Refused
 from enso.server.registry import ThreadRegistry
 from enso.server.slots import Slot
 from enso.server.stats import stats_shape
 from enso.server.status import cold_status, live_context, live_status, mode_shape, usage_shape
 from enso.server.waiting import dialog_shape, queue_shape
+
+_T = TypeVar("_T")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -36,6 +40,15 @@ class NotServed:
             f"This thread belongs to {self.directory}, which this server does not serve. "
             "Start Enso with that directory as a project to open it."
         )
+
+
+def there(reading: _T | NotServed | None) -> _T:
+    """What was read of a thread; raises ``Refused`` 404 or 403 for one that cannot be read."""
+    if isinstance(reading, NotServed):
+        raise Refused(403, "directory-not-served", reading.sentence)
+    if reading is None:
+        raise Refused(404, "thread-not-found", "There is no stored thread under this id.")
+    return reading
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -120,6 +133,12 @@ class Reader:
         """Read a thread; ``None`` when it is neither live nor stored."""
         with self._registry.at(thread_id) as slot:
             return self.read_slot(slot)
+
+    def require(self, thread_id: str) -> ThreadReading:
+        """Read a thread that must be there; raises ``Refused`` 404 or 403 with what is missing."""
+        if not thread_ids.is_thread_id(thread_id):
+            raise Refused(404, "malformed-id", thread_ids.refused_id_sentence(thread_id))
+        return there(self.read(thread_id))
 
     def read_slot(self, slot: Slot) -> ThreadReading | NotServed | None:
         """The same with the slot at hand and its lock held."""

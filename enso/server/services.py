@@ -6,7 +6,7 @@ import threading
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any
 
 from enso import thread_ids, wire
 from enso.host import contract
@@ -15,24 +15,13 @@ from enso.server.follow import Follow, Outgoing
 from enso.server.presenter import Presenter
 from enso.server.press import Press
 from enso.server.rail import Rail
-from enso.server.reading import NotServed, Reader, ThreadReading
+from enso.server.reading import Reader, ThreadReading, there
 from enso.server.recent_log import RecentLog
 from enso.server.refusals import Refused
 from enso.server.registry import ThreadRegistry
 from enso.server.render import Renderer
 from enso.server.slots import Slot
 from enso.server.waiting import dialog_shape
-
-_T = TypeVar("_T")
-
-
-def there(reading: _T | NotServed | None) -> _T:
-    """What was read of a thread; raises ``Refused`` 404 or 403 for one that cannot be read."""
-    if isinstance(reading, NotServed):
-        raise Refused(403, "directory-not-served", reading.sentence)
-    if reading is None:
-        raise Refused(404, "thread-not-found", "There is no stored thread under this id.")
-    return reading
 
 
 class TrashTitles:
@@ -78,9 +67,7 @@ class Services:
 
     def read(self, thread_id: str) -> ThreadReading:
         """Read a thread that must be there; raises ``Refused`` 404 or 403 with what is missing."""
-        if not thread_ids.is_thread_id(thread_id):
-            raise Refused(404, "malformed-id", thread_ids.refused_id_sentence(thread_id))
-        return there(self.reader.read(thread_id))
+        return self.reader.require(thread_id)
 
     def stats(self, thread_id: str) -> wire.ThreadStats:
         """What a thread used, which must be there; raises ``Refused`` as ``read`` does."""

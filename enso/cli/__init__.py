@@ -1,0 +1,63 @@
+"""The command line: ``enso``, ``python -m enso`` and, in a checkout, ``python app.py``.
+
+Without a command it serves. Every other command reads what the server reads, needs none, and
+builds and writes nothing. Options say the same as the environment variables of ``enso.settings``
+and win over them.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Callable, Sequence
+
+from pydantic import ValidationError
+
+from enso.cli import doctor, looking, serve
+from enso.cli.options import first_fault, parse, settings_of
+from enso.cli.serve import BuildServer
+from enso.cli.terminal import complain
+from enso.server.readings import Readings
+from enso.server.refusals import Refused
+from enso.settings import Settings
+
+BuildReadings = Callable[[Settings], Readings]
+
+
+def main(
+    build: BuildServer,
+    argv: Sequence[str] | None = None,
+    *,
+    readings: BuildReadings | None = None,
+) -> int:
+    """Run one command; returns the exit code.
+
+    2: what was asked for cannot be done, which is said in a sentence. 1: ``doctor`` found something
+    that would not work, or nobody reads what is printed any more.
+    """
+    given = parse(argv)
+    try:
+        settings = settings_of(given)
+        if given.command is None or given.command == "serve" or readings is None:
+            return serve.run(build, settings)
+        return _look(given.command, readings, settings, given)
+    except ValidationError as invalid:
+        if given.command == "doctor":
+            return doctor.say_invalid(first_fault(invalid))
+        return complain(first_fault(invalid))
+    except Refused as refused:
+        return complain(refused.sentence)
+    except BrokenPipeError:
+        # What is still to be flushed at the end has nowhere to go either.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return 1
+
+
+def _look(command: str, build: BuildReadings, settings: Settings, given: looking.Given) -> int:
+    store = build(settings)
+    try:
+        if command == "doctor":
+            return doctor.run(store, settings)
+        return looking.COMMANDS[command](store, given)
+    finally:
+        store.close()

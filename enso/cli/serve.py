@@ -1,0 +1,45 @@
+"""``enso serve``: the web server, until it is told to end."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable
+
+from enso.cli.terminal import complain
+from enso.server.application import EnsoServer
+from enso.server.security import Doors
+from enso.server.serving import CannotListen, Serving, listen
+from enso.settings import Settings
+
+BuildServer = Callable[[Settings, Doors], EnsoServer]
+
+
+def check_runtime(settings: Settings) -> None:
+    """Raise ``ValueError`` for a runtime that cannot be had."""
+    if settings.runtime == "pi":
+        raise ValueError(
+            "ENSO_RUNTIME=pi is not there yet: threads run with the built-in runtime. "
+            "Set it to builtin or auto."
+        )
+
+
+def doors_of(settings: Settings) -> Doors:
+    """The doors that these settings ask for; raises ``ValueError`` where a token is missing."""
+    token = settings.token.get_secret_value() if settings.token else None
+    return Doors.of(host=settings.host, token=token)
+
+
+def run(build: BuildServer, settings: Settings) -> int:
+    """Serve; returns the exit code, 2 for settings that cannot be served."""
+    logging.basicConfig(level=logging.WARNING, format="%(asctime)s %(levelname)s %(message)s")
+    try:
+        check_runtime(settings)
+        doors = doors_of(settings)
+        bound = listen(settings.host, settings.port)
+    except (ValueError, CannotListen) as refused:
+        return complain(str(refused))
+    for project in settings.projects:
+        if not project.is_dir():
+            complain(f"{project} is no directory: threads of it can be read, not continued.")
+    Serving(bound, lambda: build(settings, doors)).run()
+    return 0
