@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gzip
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -99,6 +100,22 @@ def test_static_files_are_kept_by_their_content(client: FlaskClient) -> None:
     plain = client.get("/static/enso.css", buffered=True)
     assert "immutable" not in plain.headers["Cache-Control"]
     assert client.get("/static/../app.py").status_code == 404
+
+
+def test_static_texts_are_compressed_for_who_takes_that(client: FlaskClient) -> None:
+    """The same file, smaller; a page never, because a stranger's text stands beside its secrets."""
+    takes = {"Accept-Encoding": "br, gzip"}
+    for path in ("/static/enso.css?v=1", "/static/agent.js?v=1"):
+        plain = client.get(path, buffered=True)
+        small = client.get(path, headers=takes, buffered=True)
+        assert "Content-Encoding" not in plain.headers
+        assert (small.headers["Content-Encoding"], small.headers["Vary"]) == (
+            "gzip",
+            "Accept-Encoding",
+        )
+        assert gzip.decompress(small.data) == plain.data
+        assert int(small.headers["Content-Length"]) == len(small.data) < len(plain.data) / 2
+    assert "Content-Encoding" not in client.get("/", headers=takes).headers
 
 
 @pytest.fixture
