@@ -16,8 +16,9 @@ from enso.host.permission_rules import MODES, OPTIONS, REASONS, VERDICTS, CallKi
 from enso.host.runtimes.pi.guard import EXTENSION, MODE_COMMAND, MODE_STATUS, OFF
 from enso.host.session_file import SessionFile
 from enso.transcript import TranscriptEntry
-from tests.interop.real_pi import RealPi
+from tests.interop.real_pi import HERE, RealPi
 from tests.interop.rpc_client import PATIENCE, PiRpc, Record, environment
+from tests.interop.shared_thread import answer_id
 from tests.interop.threads import kinds, lines
 from tests.model_server import ModelServer, Reply
 from tests.runtimes.conftest import MakeRuntimes, make_runtimes, no_keys
@@ -209,6 +210,26 @@ def test_a_branch_from_before_does_not_have_what_was_allowed_later(
     assert results(rpc.settle(mark)) == ["Blocked by user: No."]
 
 
+def test_going_back_goes_back_to_the_mode_of_then(
+    start: Start, server: ModelServer, project: Path
+) -> None:
+    """The mode and what was allowed are the branch's, also within one run of pi."""
+    rpc = start("--extension", str(HERE / "go-to.ts"))
+    server.script([Reply(text=("First.",))])
+    rpc.run("Hello")
+    change_mode(rpc, "auto")
+    server.script([bash("echo hi"), DONE])
+    assert results(rpc.run("Run it")) == ["hi\n"]
+    at = rpc.mark()
+    rpc.ask("prompt", message=f"/go-to {answer_id(session_file(rpc), 'First.')}")
+    status = rpc.wait_for_dialog("setStatus", at)
+    assert (status["statusKey"], status["statusText"]) == (MODE_STATUS, "Ask")
+    server.script([bash("echo hi"), DONE])
+    mark = prompt(rpc)
+    rpc.reply(rpc.wait_for_dialog("select", mark), cancelled=True)
+    assert results(rpc.settle(mark)) == ["Blocked by user"]
+
+
 @pytest.mark.parametrize(
     "answer, told",
     [
@@ -343,6 +364,32 @@ def test_pi_goes_on_in_the_mode_that_was_set_in_enso(
     change_mode(rpc, "plan")
     data = lines(session.path)[-1]["data"]
     assert (data["mode"], data["previous"], data["more"]) == ("plan", "edit", [1])
+
+
+def test_what_was_allowed_in_one_is_allowed_in_the_other(
+    start: Start, server: ModelServer, make_runtimes: MakeRuntimes, project: Path, tmp_path: Path
+) -> None:
+    """An edit in Enso, a command in pi: neither is asked about again, wherever it comes."""
+    session = SessionFile.create(tmp_path / "agent" / "sessions", "begun-in-enso", project)
+    thread = LiveThread(make_runtimes("labserver/lab-coder"), session)
+    write = Reply(tools=[call("write", path="é/new.txt", content="x")])
+    server.script([write, DONE])
+    thread.start("Write it")
+    thread.answer("thread")
+    thread.wait_settled()
+    thread.runtime.close()
+    rpc = start("--session", str(session.path))
+    server.script([write, bash("echo é"), DONE])
+    mark = prompt(rpc)
+    rpc.reply(rpc.wait_for_dialog("select", mark), value=THREAD)
+    assert [asked["title"] for asked in dialogs(rpc.settle(mark))] == [
+        "Run this command?\n\necho é"
+    ]
+    rpc.close()
+    thread = LiveThread(make_runtimes("labserver/lab-coder"), SessionFile.open(session.path))
+    server.script([bash("echo é"), DONE])
+    thread.run("Again")
+    assert [result["content"][0]["text"] for result in thread.results()][-1] == "é\n"
 
 
 def test_a_mode_that_enso_does_not_know_asks(

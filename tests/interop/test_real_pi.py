@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+from enso.host.runtimes.pi.program import Programs
 from tests.interop.real_pi import HERE, NoPi, RealPi, installed_packages
 
 
@@ -17,6 +18,13 @@ def test_each_pinned_version_runs(pi: RealPi) -> None:
         [*pi.command, "--version"], capture_output=True, text=True, timeout=60, check=True
     )
     assert (done.stdout + done.stderr).strip() == pi.version
+
+
+def test_enso_finds_out_each_version_and_speaks_its_protocol(pi: RealPi) -> None:
+    """Wherever it says it."""
+    program = Programs().ask(pi.command)
+    assert program.version == pi.version
+    assert program.protocol.settles is pi.version.startswith("1.")
 
 
 def test_the_lock_pins_exact_versions_and_names_no_registry() -> None:

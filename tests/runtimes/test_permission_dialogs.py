@@ -14,6 +14,7 @@ from enso.host.contract import (
     PromptRefused,
     RunSettled,
 )
+from enso.host.session_file import SessionFile
 from tests.model_server import ModelServer, Reply
 from tests.runtimes.live_thread import LiveThread
 from tests.runtimes.test_tools_in_a_run import DONE, call
@@ -78,6 +79,29 @@ def test_allowed_for_the_thread_is_asked_once(thread: LiveThread, server: ModelS
     assert thread.wait_settled(2) == RunSettled("complete")
     assert len(thread.told(DialogOpened)) == 2
     assert result_texts(thread) == ["hi\n", "hi\n", "hi\n", "Blocked by user"]
+
+
+def test_what_was_allowed_for_the_thread_is_kept_in_its_file(
+    thread: LiveThread, server: ModelServer
+) -> None:
+    """A runtime that is built anew asks for nothing that was allowed; a branch from before does."""
+    server.script([Reply(text=("Hello.",)), commands("echo hi"), DONE])
+    thread.run("Hello")
+    before = thread.lines()[-1]["id"]
+    thread.start("Run it")
+    thread.answer("thread")
+    assert thread.wait_settled(2) == RunSettled("complete")
+    thread.runtime.close()
+    anew = LiveThread(thread.runtimes, SessionFile.open(thread.session.path))
+    server.script([commands("echo hi"), DONE])
+    assert anew.run("Again") == RunSettled("complete")
+    assert not anew.told(DialogOpened)
+    anew.runtime.go_to(before)
+    server.script([commands("echo hi"), DONE])
+    anew.start("Differently")
+    anew.answer("deny")
+    assert anew.wait_settled(2) == RunSettled("complete")
+    assert result_texts(anew) == ["hi\n", "hi\n", "Blocked by user"]
 
 
 def test_a_denial_tells_the_model_why(

@@ -1,16 +1,16 @@
 """The guard of one thread: what stands between a tool call and its running.
 
 Owns that there is one rule (``permissions.verdict``) and one memory of what a person allowed for
-the thread, that a look at the rule answers as the guard itself does, and the words of the question.
+the thread, which is the thread's file; that a look at the rule answers as the guard itself does;
+and the words of the question.
 """
 
 from __future__ import annotations
 
-import threading
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
+from typing import Any, Protocol
 
 from enso.host.contract import Dialog, DialogAnswer, ToolCallVerdict
 from enso.host.permission_rules import OPTIONS, REASONS, question
@@ -18,26 +18,37 @@ from enso.host.runtimes.builtin.dialogs import Dialogs, new_dialog_id
 from enso.host.runtimes.builtin.permissions import remember_key, subject, verdict
 
 
+class GuardLog(Protocol):
+    """What a guard needs of the thread: both may change while a question waits."""
+
+    @property
+    def mode(self) -> str:
+        """The permission mode."""
+        ...
+
+    @property
+    def allowed(self) -> frozenset[str]:
+        """The keys of the calls that were allowed for the thread."""
+        ...
+
+    def allow(self, tool: str, key: str) -> None:
+        """Keep that calls with this key are allowed."""
+        ...
+
+
 class Guard:
-    """Asked before every call of one thread. Thread-safe.
+    """Asked before every call of one thread. Thread-safe."""
 
-    ``mode`` is the permission mode as it is now; it may change while a question waits.
-    """
-
-    def __init__(
-        self, *, mode: Callable[[], str], cwd: Path, agent_dir: Path, dialogs: Dialogs
-    ) -> None:
-        self._mode = mode
+    def __init__(self, *, log: GuardLog, cwd: Path, agent_dir: Path, dialogs: Dialogs) -> None:
+        self._log = log
         self._cwd = cwd
         self._agent_dir = agent_dir
         self._dialogs = dialogs
-        self._lock = threading.Lock()
-        self._allowed: set[str] = set()
 
     def verdict(self, tool: str, arguments: Mapping[str, Any]) -> ToolCallVerdict:
         """What is said of this call now; asks nobody."""
-        said = verdict(self._mode(), tool, arguments, self._cwd, agent_dir=self._agent_dir)
-        if said.verdict == "ask" and self._key(tool, arguments) in self._allowed:
+        said = verdict(self._log.mode, tool, arguments, self._cwd, agent_dir=self._agent_dir)
+        if said.verdict == "ask" and self._key(tool, arguments) in self._log.allowed:
             return ToolCallVerdict(verdict="allow")
         return said
 
@@ -50,8 +61,7 @@ class Guard:
             return said.reason
         answer = await self._dialogs.ask(self._question(tool, arguments, call_id, said.reason))
         if answer.value == "thread":
-            with self._lock:
-                self._allowed.add(self._key(tool, arguments))
+            self._log.allow(tool, self._key(tool, arguments))
             self.look_again()
         return "" if answer.value in ("once", "thread") else _denial(answer)
 

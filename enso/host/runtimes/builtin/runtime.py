@@ -63,7 +63,7 @@ class BuiltinRuntime:
         self._activities = Activities(self._log.tell)
         self._dialogs = Dialogs(self._log.tell, self._activities.asked)
         place = {"cwd": session.cwd, "agent_dir": services.agent_dir}
-        self._guard = Guard(mode=lambda: self._log.mode, dialogs=self._dialogs, **place)
+        self._guard = Guard(log=self._log, dialogs=self._dialogs, **place)
         self._calls = ToolCalls(self._guard, tell=self._log.tell, **place)
         self._spending = Spending(
             self._log, self._dialogs, lambda: self._services.settings.spend_limit

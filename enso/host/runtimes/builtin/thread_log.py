@@ -19,7 +19,7 @@ from enso.host.contract import (
     ThreadEvent,
 )
 from enso.host.decode import decode_branch, decode_entry
-from enso.host.modes import changed_mode, stored_mode
+from enso.host.modes import ALLOWED_TYPE, MODE_TYPE, allowed_calls, changed_mode, stored_mode
 from enso.host.permission_rules import MODES, UNKNOWN_MODE
 from enso.host.session_context import message_of
 from enso.host.session_file import SessionFile
@@ -69,8 +69,21 @@ class ThreadLog:
     @property
     def mode(self) -> str:
         """The permission mode that the branch ends in."""
+        return stored_mode(self._customs()).mode
+
+    @property
+    def allowed(self) -> frozenset[str]:
+        """The keys of the calls that were allowed for the thread."""
+        return allowed_calls(self._customs())
+
+    def allow(self, tool: str, key: str) -> None:
+        """Keep that calls with this key are allowed for the thread."""
+        data = {"tool": tool, "key": key, "at": now_ms()}
+        self.store("custom", {"customType": ALLOWED_TYPE, "data": data})
+
+    def _customs(self) -> tuple[TranscriptEntry, ...]:
         kept = [entry for entry in self.session.branch() if entry.get("type") == "custom"]
-        return stored_mode(decode_branch(kept, providers=self._provider_name)).mode
+        return decode_branch(kept, providers=self._provider_name)
 
     # -- what a person sets -----------------------------------------------------------------------
 
@@ -79,9 +92,8 @@ class ThreadLog:
         if mode not in {choice.id for choice in MODES}:
             raise PromptRefused("unknown-mode", UNKNOWN_MODE.format(mode=mode[:60]))
         with self._lock:
-            branch = decode_branch(self.session.branch(), providers=self._provider_name)
-            data = changed_mode(branch, mode, at=now_ms())
-            self.store("custom", {"customType": "modes", "data": data})
+            data = changed_mode(self._customs(), mode, at=now_ms())
+            self.store("custom", {"customType": MODE_TYPE, "data": data})
 
     def rename(self, name: str) -> None:
         """Name the thread, or take its name away."""

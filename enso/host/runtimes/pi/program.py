@@ -104,7 +104,7 @@ def _asked(command: tuple[str, ...]) -> PiProgram:
         raise PiUnusable(
             f"{command[0]} --version did not answer within {_VERSION_SECONDS:g} seconds."
         ) from error
-    said = done.stdout.decode("utf-8", "replace").strip()
+    said = (done.stdout.strip() or done.stderr).decode("utf-8", "replace").strip()  # 0.73: stderr
     version = _VERSION.fullmatch(said.splitlines()[-1].strip()) if said else None
     if done.returncode or version is None:
         raise PiUnusable(_no_version(command[0], done.returncode, done.stderr or done.stdout))
