@@ -210,6 +210,17 @@ class TranscriptThinkingLevel(EntryBase):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class TranscriptLabel(EntryBase):
+    """From here on the entry ``target_id`` is labelled ``label``; empty takes its label away.
+
+    Labels hold in the whole thread: also one that stands on a branch that was left.
+    """
+
+    target_id: str
+    label: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class TranscriptOther(EntryBase):
     """An entry of a kind that is not modelled here; ``kind`` names it (``message:system``, …)."""
 
@@ -223,6 +234,7 @@ TranscriptEntry = (
     | TranscriptCustom
     | TranscriptModelChange
     | TranscriptThinkingLevel
+    | TranscriptLabel
     | TranscriptOther
 )
 

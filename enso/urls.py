@@ -11,7 +11,19 @@ from dataclasses import dataclass
 from urllib.parse import parse_qsl, quote, unquote, urlencode, urlsplit
 
 OUR_PARAMETERS = frozenset(
-    {"q", "shown", "current", "before", "from", "project", "deleted", "format", "keep"}
+    {
+        "q",
+        "shown",
+        "current",
+        "before",
+        "from",
+        "project",
+        "deleted",
+        "format",
+        "keep",
+        "filter",
+        "start",
+    }
 )
 """Query parameters that routes of ours read; they are never carried from page to page."""
 
@@ -85,6 +97,12 @@ class Urls:
     def entry(self, thread_id: str, entry_id: str) -> str:
         """One entry of a thread as it is stored."""
         return self.below(thread_id, f"entries/{quote(entry_id, safe='')}")
+
+    def tree(self, thread_id: str, *, wanted: str = "", start: int | None = None) -> str:
+        """A thread's tree, where one goes to another entry: filtered, and from an entry on."""
+        path = f"/threads/{quote(thread_id, safe='')}/tree"
+        ours = wanted if wanted != "default" else ""
+        return self._with(path, [("filter", ours or None), ("start", start)])
 
     def waiting(self) -> str:
         """The page of every dialog that waits."""

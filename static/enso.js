@@ -97,7 +97,7 @@
   // -- the rail ---------------------------------------------------------------------------------
 
   function markRow() {
-    const current = log()?.dataset.thread;
+    const current = find("#pane [data-thread]")?.dataset.thread; // a log's, or a tree's
     let marked = null;
     for (const link of document.querySelectorAll("#rail-list a[data-thread]")) {
       if (link.dataset.thread === current) {
@@ -111,7 +111,7 @@
   // A thread gets its title with its first prompt, or a new one from elsewhere.
   function takeTitle(link) {
     const title = link && find(".title:not(.untitled)", link)?.textContent;
-    const heading = find("#pane .pane-head h1");
+    const heading = log() && find("#pane .pane-head h1"); // a tree has a heading of its own
     if (!title || !heading || heading.textContent === title) return;
     heading.textContent = title;
     heading.title = title;
@@ -158,6 +158,7 @@
     clearRailError();
     closeSheet();
     markRow()?.scrollIntoView({ block: "nearest" });
+    find("#here")?.scrollIntoView({ block: "center" }); // the place in a tree
     if (!focusFresh()) find("#pane h1")?.focus({ preventScroll: true });
   }
 
@@ -370,6 +371,7 @@
   document.addEventListener("DOMContentLoaded", () => {
     settlePane();
     markRow()?.scrollIntoView({ block: "center" });
+    find("#here")?.scrollIntoView({ block: "center" });
     focusFresh();
     setInterval(() => refreshTimes(document), 30000);
   });

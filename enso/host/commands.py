@@ -36,4 +36,5 @@ ENSO_COMMANDS: Final[tuple[Command, ...]] = (
         argument_hint="[provider/model] [level]",
     ),
     Command(name="name", description="Name this thread.", source="enso", argument_hint="[name]"),
+    Command(name="tree", description="Show every branch, and go to another place.", source="enso"),
 )

@@ -30,6 +30,7 @@ from enso.transcript import (
     ToolCallPart,
     TranscriptCustom,
     TranscriptEntry,
+    TranscriptLabel,
     TranscriptMarker,
     TranscriptMessage,
     TranscriptModelChange,
@@ -73,7 +74,7 @@ def _id(entry: Stored) -> str:
     return text_of(entry.get("id"))
 
 
-def _time(entry: Stored, message: Stored = NOTHING) -> int | None:
+def entry_time(entry: Stored, message: Stored = NOTHING) -> int | None:
     """When the entry was made: its message's own time, else the entry's."""
     own = count_of(message.get("timestamp"))
     return own if own is not None else milliseconds(entry.get("timestamp"))
@@ -91,7 +92,7 @@ def _message(entry: Stored, message: Stored, providers: ProviderNames) -> Transc
     if role == "user":
         return TranscriptMessage(
             id=_id(entry),
-            created_at=_time(entry, message),
+            created_at=entry_time(entry, message),
             role="user",
             parts=decode_parts(message.get("content")),
         )
@@ -108,7 +109,7 @@ def _message(entry: Stored, message: Stored, providers: ProviderNames) -> Transc
 
 def _assistant(entry: Stored, message: Stored, providers: ProviderNames) -> TranscriptMessage:
     provider, model = text_of(message.get("provider")), text_of(message.get("model"))
-    stop_reason = _stop_reason(message.get("stopReason"))
+    stop_reason = stop_reason_of(message.get("stopReason"))
     refusal = None
     if stop_reason == "error":
         refusal = read_refusal(
@@ -118,7 +119,7 @@ def _assistant(entry: Stored, message: Stored, providers: ProviderNames) -> Tran
         )
     return TranscriptMessage(
         id=_id(entry),
-        created_at=_time(entry, message),
+        created_at=entry_time(entry, message),
         role="assistant",
         parts=decode_parts(message.get("content")),
         provider=provider,
@@ -130,7 +131,8 @@ def _assistant(entry: Stored, message: Stored, providers: ProviderNames) -> Tran
     )
 
 
-def _stop_reason(value: Any) -> StopReason | None:
+def stop_reason_of(value: Any) -> StopReason | None:
+    """How a stored reply ended; ``None`` where that is not stored."""
     if value is None:
         return None
     return _STOP_REASONS.get(value, "other") if isinstance(value, str) else "other"
@@ -139,7 +141,7 @@ def _stop_reason(value: Any) -> StopReason | None:
 def _tool_result(entry: Stored, message: Stored) -> TranscriptToolResult:
     return TranscriptToolResult(
         id=_id(entry),
-        created_at=_time(entry, message),
+        created_at=entry_time(entry, message),
         tool_call_id=text_of(message.get("toolCallId")),
         tool_name=text_of(message.get("toolName")),
         parts=decode_parts(message.get("content")),
@@ -160,7 +162,7 @@ def _shell(entry: Stored, message: Stored) -> TranscriptMarker:
         ending = f"exit code {code}"
     return TranscriptMarker(
         id=_id(entry),
-        created_at=_time(entry, message),
+        created_at=entry_time(entry, message),
         kind="shell",
         title=text_of(message.get("command")),
         text="\n\n".join(text for text in (text_of(message.get("output")), ending) if text),
@@ -205,7 +207,7 @@ def _joined_text(content: Any) -> str:
 
 def _other(entry: Stored, kind: str) -> TranscriptOther:
     return TranscriptOther(
-        id=_id(entry), created_at=_time(entry), kind=kind, usage=usage_of_entry(entry)
+        id=_id(entry), created_at=entry_time(entry), kind=kind, usage=usage_of_entry(entry)
     )
 
 
@@ -214,7 +216,7 @@ def _custom_message(entry: Stored) -> TranscriptEntry:
         return _other(entry, "custom_message")
     return TranscriptMarker(
         id=_id(entry),
-        created_at=_time(entry),
+        created_at=entry_time(entry),
         kind="custom",
         title=text_of(entry.get("customType")),
         text=_joined_text(entry.get("content")),
@@ -226,7 +228,7 @@ def _compaction(entry: Stored) -> TranscriptMarker:
     before = f", {tokens:,} tokens" if tokens else ""
     return TranscriptMarker(
         id=_id(entry),
-        created_at=_time(entry),
+        created_at=entry_time(entry),
         kind="compaction",
         title=f"Earlier messages were summed up for the model{before}",
         usage=usage_of_entry(entry),
@@ -237,7 +239,7 @@ def _compaction(entry: Stored) -> TranscriptMarker:
 def _branch_summary(entry: Stored) -> TranscriptMarker:
     return TranscriptMarker(
         id=_id(entry),
-        created_at=_time(entry),
+        created_at=entry_time(entry),
         kind="branch-summary",
         title="Another branch was summed up",
         usage=usage_of_entry(entry),
@@ -248,7 +250,7 @@ def _branch_summary(entry: Stored) -> TranscriptMarker:
 def _custom(entry: Stored) -> TranscriptCustom:
     return TranscriptCustom(
         id=_id(entry),
-        created_at=_time(entry),
+        created_at=entry_time(entry),
         custom_type=text_of(entry.get("customType")),
         data=plain(entry.get("data")),
     )
@@ -257,15 +259,24 @@ def _custom(entry: Stored) -> TranscriptCustom:
 def _model_change(entry: Stored) -> TranscriptModelChange:
     return TranscriptModelChange(
         id=_id(entry),
-        created_at=_time(entry),
+        created_at=entry_time(entry),
         provider=text_of(entry.get("provider")),
         model=text_of(entry.get("modelId")),
     )
 
 
+def _label(entry: Stored) -> TranscriptLabel:
+    return TranscriptLabel(
+        id=_id(entry),
+        created_at=entry_time(entry),
+        target_id=text_of(entry.get("targetId")),
+        label=text_of(entry.get("label")),
+    )
+
+
 def _thinking_level(entry: Stored) -> TranscriptThinkingLevel:
     return TranscriptThinkingLevel(
-        id=_id(entry), created_at=_time(entry), level=text_of(entry.get("thinkingLevel"))
+        id=_id(entry), created_at=entry_time(entry), level=text_of(entry.get("thinkingLevel"))
     )
 
 
@@ -274,6 +285,7 @@ _BY_TYPE: Final[dict[str, Callable[[Stored], TranscriptEntry]]] = {
     "compaction": _compaction,
     "branch_summary": _branch_summary,
     "custom": _custom,
+    "label": _label,
     "model_change": _model_change,
     "thinking_level_change": _thinking_level,
 }

@@ -26,6 +26,7 @@ from enso.host.contract import (
     RequestNumber,
     ThreadEvent,
     ThreadRuntime,
+    ThreadTree,
     ToolCallVerdict,
 )
 from enso.host.decode import decode_entry
@@ -33,9 +34,10 @@ from enso.host.entry_text import entry_text
 from enso.host.modes import stored_mode
 from enso.host.session_file import SessionFile
 from enso.host.session_log import Entry
+from enso.host.session_tree import labels_after, said_parts, tree_of
 from enso.host.stats import branch_stats
 from enso.host.usage import SpendCount
-from enso.transcript import TranscriptEntry, Usage
+from enso.transcript import Part, TranscriptEntry, Usage
 
 KEPT_EVENTS: Final = 2000
 """How many events of a run are kept for whoever inspects it."""
@@ -200,7 +202,16 @@ class SessionThread:
             entries=self._view.entries(),
             commands=tuple(command.name for command in self._runtime.commands()),
             name=session.name,
+            labels=self._view.labels(),
         )
+
+    def tree(self) -> ThreadTree:
+        """Every entry of the file, and the leaf."""
+        return self._session.read(tree_of)
+
+    def said(self, entry_id: str) -> Sequence[Part] | None:
+        """The parts of a prompt or of an extension's message, anywhere in the file."""
+        return said_parts(self._session.entries(), entry_id)
 
     def usage(self) -> Usage:
         """The spend of the whole file."""
@@ -259,6 +270,8 @@ class _BranchView:
         self._walked: list[Entry] = []
         self._walk = ContextWalk()
         self._spend = SpendCount()
+        self._labelled: list[Entry] = []
+        self._labels: dict[str, str] = {}
 
     def entries(self) -> tuple[TranscriptEntry, ...]:
         """The transcript, root to leaf."""
@@ -269,6 +282,17 @@ class _BranchView:
             self._decoded[kept:] = decoded
             self._branch = branch
             return tuple(self._decoded)
+
+    def labels(self) -> Mapping[str, str]:
+        """The labels of the whole file."""
+        with self._lock:
+            entries = self._session.entries()
+            kept = _common(self._labelled, entries)
+            if kept < len(self._labelled):
+                kept, self._labels = 0, {}
+            self._labels = labels_after(self._labels, entries[kept:])
+            self._labelled = entries
+            return self._labels
 
     def usage(self) -> Usage:
         """The spend of every entry of the file."""

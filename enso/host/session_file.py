@@ -12,10 +12,10 @@ import os
 import re
 import threading
 import uuid
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any, BinaryIO, Final
+from typing import Any, BinaryIO, Final, TypeVar
 
 from enso.host.contract import SessionNotWritten, SessionUnreadable
 from enso.host.json_lines import dump_line
@@ -34,6 +34,8 @@ from enso.host.session_write import FileStamp, append_whole, create_whole, stamp
 
 _FIELDS_FIRST: Final = ("custom", "custom_message")
 _LONGEST_DIRECTORY_NAME: Final = 200
+
+Result = TypeVar("Result")
 
 
 class SessionFile:
@@ -129,6 +131,12 @@ class SessionFile:
         """The stored entries from root to leaf, in the shapes of version 3."""
         with self._lock:
             return [] if self._leaf_id is None else branch_of(self._entries, self._leaf_id)
+
+    def read(self, look: Callable[[Sequence[Entry], str | None], Result]) -> Result:
+        """What a look at all entries and the leaf gives, both of the same moment."""
+        with self._lock:
+            entries, leaf_id = list(self._entries), self._leaf_id
+        return look(entries, leaf_id)
 
     @property
     def leaf_id(self) -> str | None:

@@ -37,6 +37,7 @@ from enso.host.contract import (
     StoredThreadStats,
     ThreadNotStored,
     ThreadRuntime,
+    ThreadTree,
 )
 from enso.host.decode import decode_branch
 from enso.host.entry_text import entry_text
@@ -50,6 +51,7 @@ from enso.host.session_fork import forked_entries, is_conversation
 from enso.host.session_listing import SessionListing
 from enso.host.session_log import SessionLog, open_sized, read_session
 from enso.host.session_trash import SessionTrash
+from enso.host.session_tree import labels_of, tree_of
 from enso.host.session_watch import SessionWatch
 from enso.host.stats import branch_stats
 from enso.host.usage import total_usage
@@ -192,6 +194,7 @@ class SessionHost:
             entries=decode_branch(log.branch(), providers=self._runtimes.provider_name),
             usage=total_usage(log.entries),
             name=log.name,
+            labels=labels_of(log.entries),
             skipped_lines=log.skipped,
         )
 
@@ -245,6 +248,14 @@ class SessionHost:
         except OSError:
             return None
         return StoredLog(name=stored.path.name, size=size, stream=stream)
+
+    def read_stored_thread_tree(self, thread_id: str) -> ThreadTree | None:
+        """Read every branch of a thread cold; ``None``: no file, or not served."""
+        found = self._read(thread_id)
+        if found is None:
+            return None
+        entries = found[1].entries
+        return tree_of(entries, entries[-1]["id"] if entries else None)
 
     def fresh_permission_mode(self) -> PermissionModeState:
         """What a new thread starts in."""

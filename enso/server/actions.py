@@ -6,14 +6,14 @@ a program gets 202 with ``wire.Done``. A refusal is the same sentence for both.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
 
 from flask import Blueprint, Response, request
 
 from enso import thread_ids, wire
-from enso.host.contract import DialogAnswer, PromptImage
+from enso.host.contract import DialogAnswer, HostedThread, PromptImage
 from enso.server.bodies import form_body, json_body
 from enso.server.htmx import HtmxRequest
 from enso.server.pages import page_urls
@@ -22,8 +22,13 @@ from enso.server.prompts import checked_id, checked_message
 from enso.server.refusals import Refused
 from enso.server.registry import no_directory
 from enso.server.services import Services
+from enso.server.shapes import draft_of
+from enso.server.tree_pages import drafted, gone_to, labelled
+from enso.transcript import Part
 
 Act = Callable[[Services, str, Any], wire.Done]
+FormAnswer = Callable[[Services, str, wire.Done], Response | None]
+"""What a page's form is answered with instead of the usual; ``None`` when it is the usual."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -36,6 +41,7 @@ class Action:
     body: type[wire.Shape] | None = None
     leads_to: Literal["thread", "new thread", "fresh page"] = "thread"
     refusals: tuple[tuple[int, str], ...] = ()
+    form_answer: FormAnswer | None = None
 
 
 def _abort(services: Services, thread_id: str, _body: None) -> wire.Done:
@@ -93,13 +99,13 @@ def _label(services: Services, thread_id: str, body: wire.LabelRequest) -> wire.
 
 
 def _tree(services: Services, thread_id: str, body: wire.EntryRequest) -> wire.Done:
-    services.registry.act(
-        thread_id,
-        lambda hosted: hosted.runtime.go_to(body.entry_id),
-        new_session_directory=no_directory,
-        anew=True,
-    )
-    return wire.Done(id=body.entry_id)
+    def go(hosted: HostedThread) -> Sequence[Part] | None:
+        said = hosted.said(body.entry_id) if body.entry_id is not None else None
+        hosted.runtime.go_to(body.entry_id)
+        return said
+
+    said = services.registry.act(thread_id, go, new_session_directory=no_directory, anew=True)
+    return wire.Done(id=body.entry_id, draft=draft_of(said) if said is not None else None)
 
 
 def _compact(services: Services, thread_id: str, body: wire.CompactRequest) -> wire.Done:
@@ -170,6 +176,7 @@ ACTIONS = (
         summary="Label an entry.",
         act=_label,
         body=wire.LabelRequest,
+        form_answer=labelled,
         refusals=(NOT_STORED, NOT_NOW),
     ),
     Action(
@@ -177,6 +184,7 @@ ACTIONS = (
         summary="Go on from another entry.",
         act=_tree,
         body=wire.EntryRequest,
+        form_answer=gone_to,
         refusals=(NOT_STORED, NOT_NOW),
     ),
     Action(
@@ -252,6 +260,9 @@ def page_blueprint(services: Services) -> Blueprint:
         def view(thread_id: str) -> Response:
             body = form_body(action.body) if action.body else None
             done = action.act(services, checked_id(thread_id), body)
+            own = action.form_answer(services, thread_id, done) if action.form_answer else None
+            if own is not None:
+                return own
             if action.leads_to == "fresh page":
                 return done_at(page_urls().fresh(deleted=thread_id), elsewhere=True)
             leads_on = action.leads_to == "new thread" and done.id
@@ -272,8 +283,10 @@ def page_blueprint(services: Services) -> Blueprint:
 
     @forms.post("/threads/<thread_id>/queue/<item_id>/take-back")
     def take(thread_id: str, item_id: str) -> Response:  # pyright: ignore[reportUnusedFunction]
-        take_back(services, checked_id(thread_id), item_id)
-        return done_at(page_urls().thread(thread_id))
+        item = take_back(services, checked_id(thread_id), item_id)
+        if HtmxRequest(request.headers).is_htmx:
+            return done_at(page_urls().thread(thread_id))
+        return drafted(services, thread_id, wire.Draft(message=item.message), taken_back=item_id)
 
     return forms
 

@@ -25,6 +25,7 @@ from enso.server.refusals import Refused
 from enso.server.services import Services
 from enso.server.shapes import iso_seconds
 from enso.server.slots import Slot
+from enso.server.tree_pages import read_window
 from enso.server.waiting import command_shape
 
 
@@ -62,6 +63,7 @@ def blueprint(services: Services) -> Blueprint:
     api = Blueprint("api", __name__, url_prefix="/api")
     _add_listings(api, services)
     _add_readings(api, services)
+    _add_trees(api, services)
     _add_commands(api, services)
     return api
 
@@ -132,6 +134,12 @@ def _add_readings(api: Blueprint, services: Services) -> None:
     @api.get("/threads/<thread_id>/stats")
     def stats(thread_id: str) -> Response:  # pyright: ignore[reportUnusedFunction]
         return json_answer(services.stats(thread_id))
+
+
+def _add_trees(api: Blueprint, services: Services) -> None:
+    @api.get("/threads/<thread_id>/tree")
+    def tree(thread_id: str) -> Response:  # pyright: ignore[reportUnusedFunction]
+        return json_answer(read_window(services, checked_id(thread_id)))
 
 
 def _add_commands(api: Blueprint, services: Services) -> None:

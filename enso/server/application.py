@@ -24,6 +24,7 @@ from enso.server import (
     pages,
     resources,
     socket,
+    tree_pages,
 )
 from enso.server.agui import routes as agui_routes
 from enso.server.errors import answer_errors
@@ -157,6 +158,7 @@ def _flask(services: Services, doors: Doors) -> Flask:
     app.register_blueprint(pages.blueprint(services))
     app.register_blueprint(lists.blueprint(services))
     app.register_blueprint(inspection_pages.blueprint(services))
+    app.register_blueprint(tree_pages.blueprint(services))
     app.register_blueprint(commands.blueprint(services))
     app.register_blueprint(actions.page_blueprint(services))
     app.register_blueprint(api.blueprint(services))

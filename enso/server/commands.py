@@ -24,11 +24,13 @@ CHOOSE_AGAIN = " Then choose the images again: a plain form does not keep them."
 
 def _answered(thread_id: str, done: SlashDone) -> Response:
     target = page_urls().thread(done.new_thread_id or thread_id)
+    if done.shows:
+        target = page_urls().below(thread_id, done.shows)
     if not HtmxRequest(request.headers).is_htmx:
         # Nothing can be said on a plain page, so what is offered comes at once.
         target = done.links[0].href if done.links else target
         return Response(status=303, headers={"Location": target})
-    if done.new_thread_id:
+    if done.leads_away:
         return Response(status=202, headers={"HX-Redirect": target})
     # The address bar names the thread from its first prompt on.
     return Response(status=202, headers={"HX-Push-Url": target})

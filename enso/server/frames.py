@@ -30,12 +30,13 @@ class Streams:
 
     One for a thread, whoever watches it; guarded by whoever guards the thread. Deltas are drawn
     against it, so every frame must be drawn once, in order. Keeps also the refused attempts that
-    the thread ends in, because the next one joins them.
+    the thread ends in, because the next one joins them, and which message streamed last.
     """
 
     def __init__(self) -> None:
         self._texts: dict[tuple[str, int], StreamingMarkdown] = {}
         self.refused: list[wire.Message] = []
+        self.streaming = ""
 
     def grow(self, key: str, message_id: str, index: int, delta: str) -> StreamingMarkdown:
         """The stream of one part with ``delta`` added; a new one when there is none."""
@@ -141,6 +142,7 @@ class FrameDrawer:
     def _snapshot(self, frame: wire.SnapshotFrame, aim: _Aim) -> str:
         drawn = looks.looks(frame.messages)
         aim.streams.refused = looks.refused_at_end(frame.messages)
+        aim.streams.streaming = next((one.id for one in frame.messages if one.streaming), "")
         open_now = self._dialog_cards(frame.open_dialogs, aim)
         queue = self._controls.queue(frame.queue, aim.key, aim.hrefs.get("queue", ""))
         inner = {
@@ -166,7 +168,9 @@ class FrameDrawer:
 
     def _message(self, frame: wire.MessageFrame, aim: _Aim) -> str:
         message = frame.message
-        if not message.streaming:
+        if message.streaming:
+            aim.streams.streaming = message.id
+        else:
             aim.streams.forget(message.id)
         joined = self._attempts(message, aim)
         if joined:
@@ -186,11 +190,11 @@ class FrameDrawer:
     def _attempts(self, message: wire.Message, aim: _Aim) -> str:
         """The bubble of all refused attempts in a row, when this is another; else nothing."""
         before = aim.streams.refused
-        if message.streaming or (not aim.new and message.id in {one.id for one in before}):
-            return ""
+        ended = message.id == aim.streams.streaming and message.id not in {m.id for m in before}
+        if message.streaming or not (aim.new or ended):
+            return ""  # what stood there before is no other attempt: its label changed
         if not looks.is_refused(message):
-            if aim.new or message.role == "assistant":
-                aim.streams.refused = []
+            aim.streams.refused = []
             return ""
         aim.streams.refused = [*before, message]
         if not before:

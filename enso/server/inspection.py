@@ -57,6 +57,8 @@ def _kind_and_text(entry: transcript.TranscriptEntry) -> tuple[str, str]:
             return "model-change", f"{entry.provider}/{entry.model}"
         case transcript.TranscriptThinkingLevel():
             return "thinking-level", entry.level
+        case transcript.TranscriptLabel():
+            return "label", entry.label
         case transcript.TranscriptOther():
             return entry.kind, ""
 

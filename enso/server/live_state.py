@@ -96,7 +96,7 @@ class LiveState:
         self.queue: tuple[contract.QueuedPrompt, ...] = ()
         self.activity: contract.Activity | None = None
         self._callers: dict[str, str] = {}
-        self._assembler = reading.MessageAssembler()
+        self._assembler = reading.MessageAssembler(labels=inspection.labels)
         for entry in self.entries:
             self._assembler.feed(entry)
 
@@ -187,6 +187,8 @@ class LiveState:
         if isinstance(entry, transcript.TranscriptMessage):
             calls = (part for part in entry.parts if isinstance(part, transcript.ToolCallPart))
             self._callers.update((call.id, entry.id) for call in calls)
+        if isinstance(entry, transcript.TranscriptLabel):
+            return self._changed(self._assembler.set_label(entry.target_id, entry.label))
         known = len(self._assembler.messages)
         changed = self._assembler.feed(entry)
         return self._changed(changed, first_new=known + streamed)

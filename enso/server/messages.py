@@ -8,7 +8,7 @@ writes ``enso.wire``, value by value as ``enso.server.shapes`` gives them.
 from __future__ import annotations
 
 from collections import Counter, deque
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Literal
 
@@ -77,6 +77,7 @@ class _Draft:
 
     entry: transcript.TranscriptMessage | transcript.TranscriptMarker
     live: bool = False
+    label: str | None = None
     results: dict[int, transcript.TranscriptToolResult] = field(
         default_factory=dict[int, transcript.TranscriptToolResult]
     )
@@ -95,7 +96,7 @@ class _Draft:
     def message(self) -> wire.Message:
         """The message as it now is."""
         if isinstance(self.entry, transcript.TranscriptMarker):
-            return _marker_message(self.entry)
+            return _marker_message(self.entry, self.label)
         return self._spoken(self.entry)
 
     def _spoken(self, entry: transcript.TranscriptMessage) -> wire.Message:
@@ -111,6 +112,7 @@ class _Draft:
             stop_reason=entry.stop_reason,
             refusal=refusal_shape(entry.refusal) if entry.refusal else None,
             duration_ms=entry.duration_ms,
+            label=mended(self.label) if self.label else None,
         )
 
     def _part(self, at: int, part: transcript.Part) -> wire.MessagePart | None:
@@ -132,7 +134,7 @@ class _Draft:
         return "running" if self.live else "interrupted"
 
 
-def _marker_message(entry: transcript.TranscriptMarker) -> wire.Message:
+def _marker_message(entry: transcript.TranscriptMarker, label: str | None) -> wire.Message:
     text = mended(entry.text)
     return wire.Message(
         id=mended(entry.id),
@@ -141,6 +143,7 @@ def _marker_message(entry: transcript.TranscriptMarker) -> wire.Message:
         parts=[wire.TextPart(content=text)] if text.strip() else [],
         title=mended(entry.title),
         marker=entry.kind,
+        label=mended(label) if label else None,
     )
 
 
@@ -151,10 +154,15 @@ class MessageAssembler:
     of its calls. So ids that a model repeats in every turn, or twice in one, do not mix answers up.
     A result without such a call is dropped. A call without a result is running when its message was
     fed last and while ``running``; any other is interrupted.
+
+    ``labels`` are a person's, by entry id: of the whole thread, so they do not come from what is
+    fed.
     """
 
-    def __init__(self, *, running: bool = False) -> None:
+    def __init__(self, *, running: bool = False, labels: Mapping[str, str] | None = None) -> None:
         self._running = running
+        self._labels = dict(labels or {})
+        self._places: dict[str, list[int]] = {}
         self._drafts: list[_Draft] = []
         self._messages: list[wire.Message] = []
         self._dirty: set[int] = set()
@@ -182,6 +190,15 @@ class MessageAssembler:
         if isinstance(entry, transcript.TranscriptMarker):
             return [self._add(_Draft(entry=entry))]
         return []
+
+    def set_label(self, entry_id: str, label: str) -> list[int]:
+        """Label an entry, or take its label away; returns the indexes of messages this changed."""
+        self._labels[entry_id] = label
+        changed = self._places.get(entry_id, [])
+        for index in changed:
+            self._drafts[index].label = label
+        self._dirty.update(changed)
+        return list(changed)
 
     def set_running(self, running: bool) -> list[int]:
         """Say that a run began or ended; returns the indexes of messages this changed."""
@@ -225,13 +242,17 @@ class MessageAssembler:
     def _add(self, draft: _Draft) -> int:
         self._drafts.append(draft)
         index = len(self._drafts) - 1
+        draft.label = self._labels.get(draft.entry.id)
+        self._places.setdefault(draft.entry.id, []).append(index)
         self._dirty.add(index)
         return index
 
 
-def transcript_to_messages(entries: Iterable[transcript.TranscriptEntry]) -> list[wire.Message]:
+def transcript_to_messages(
+    entries: Iterable[transcript.TranscriptEntry], labels: Mapping[str, str] | None = None
+) -> list[wire.Message]:
     """The messages of a branch that nothing runs on: a call without a result is interrupted."""
-    assembler = MessageAssembler()
+    assembler = MessageAssembler(labels=labels)
     for entry in entries:
         assembler.feed(entry)
     return list(assembler.messages)

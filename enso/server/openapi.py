@@ -13,6 +13,8 @@ from pydantic.json_schema import models_json_schema
 from enso import wire
 from enso.server.actions import ACTIONS
 from enso.server.exports import FORMATS, MEDIA_TYPES
+from enso.server.tree import FILTERS
+from enso.server.tree_pages import MAX_START
 
 THREAD_ID = {
     "name": "threadId",
@@ -27,6 +29,20 @@ QUERY = {
     "required": False,
     "description": "Only threads with all of these words in title, name or project.",
     "schema": {"type": "string", "maxLength": 500},
+}
+TREE_FILTER = {
+    "name": "filter",
+    "in": "query",
+    "required": False,
+    "description": "Which entries are shown.",
+    "schema": {"type": "string", "enum": list(FILTERS), "default": "default"},
+}
+TREE_START = {
+    "name": "start",
+    "in": "query",
+    "required": False,
+    "description": "The first entry of the window; without it the window holds the present place.",
+    "schema": {"type": "integer", "minimum": 0, "maximum": MAX_START},
 }
 
 
@@ -210,6 +226,19 @@ ENDPOINTS = (
         answer=wire.Commands,
         parameters=(THREAD_ID,),
         refusals=((400, "The id is none."), (403, "Its directory is not served.")),
+    ),
+    Endpoint(
+        method="get",
+        path="/api/threads/{threadId}/tree",
+        summary="A window of a thread's whole tree, live or cold, around where the thread is now.",
+        answer=wire.ThreadTree,
+        parameters=(THREAD_ID, TREE_FILTER, TREE_START),
+        refusals=(
+            (400, "The id, the filter or the start is none."),
+            (403, "It belongs to a directory that is not served, which is named."),
+            (404, "Neither live nor stored."),
+            (409, "It is being changed: try again."),
+        ),
     ),
     Endpoint(
         method="get",

@@ -220,7 +220,7 @@ class Reader:
             cwd=stored.cwd,
             project=self._projects.of(stored.cwd),
             name=stored.name,
-            messages=transcript_to_messages(stored.entries),
+            messages=transcript_to_messages(stored.entries, stored.labels),
             entries=stored.entries,
             permission_mode=mode_shape(self._host.stored_permission_mode(stored.entries)),
             interrupted=interrupted_tail(stored.entries),

@@ -31,6 +31,7 @@ from enso.server.views import (
     PageView,
     PaneView,
     RailView,
+    TreeView,
     WaitingView,
 )
 
@@ -122,6 +123,15 @@ class Renderer:
         if page:
             return self._render("behind.html", view=view, inside=template, rail=view.behind.rail)
         return self._render(template, view=view)
+
+    def tree(self, view: TreeView, *, page: bool) -> str:
+        """A thread's tree: a whole page, or what stands inside ``#pane``."""
+        template = "tree.html" if page else "_tree.html"
+        return self._render(template, view=view, rail=view.rail, with_title=not page)
+
+    def tree_list(self, view: TreeView) -> str:
+        """``#tree-list`` alone, as it is now."""
+        return self._render("_tree_list.html", view=view)
 
     def commands(self, view: CommandsView) -> str:
         """The options of the list of slash commands; empty when none fits."""

@@ -75,6 +75,22 @@ class Services:
             raise Refused(404, "malformed-id", thread_ids.refused_id_sentence(thread_id))
         return there(self.reader.stats(thread_id))
 
+    def tree(self, thread_id: str) -> contract.ThreadTree:
+        """Every branch of a thread that must be there, live or cold; raises ``Refused``."""
+        with self.registry.at(thread_id) as slot:
+            hosted = slot.live.hosted if slot.live is not None else None
+        if hosted is not None:
+            return hosted.tree()  # not with the lock held: it takes as long as the file is large
+        tree = (
+            self.host.read_stored_thread_tree(thread_id)
+            if thread_ids.is_thread_id(thread_id)
+            else None
+        )
+        if tree is None:
+            self.read(thread_id)  # says what is missing
+            raise Refused(409, "changing", "This thread is being changed. Try again.")
+        return tree
+
     def belongs_elsewhere(self, thread_id: str) -> bool:
         """Whether the thread is stored in a directory that this server does not serve."""
         if self.registry.is_live(thread_id) or self.host.stored_thread(thread_id) is not None:

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from datetime import UTC, datetime, timedelta
 from typing import Any, cast
 
@@ -79,6 +79,22 @@ def image_part(part: transcript.ImagePart) -> wire.ImagePart:
     shown = mime_type in SHOWN_IMAGE_TYPES and _BASE64.fullmatch(part.data) is not None
     url = f"data:{mime_type};base64,{part.data}" if shown else ""
     return wire.ImagePart(mime_type=mime_type, url=url)
+
+
+def draft_of(parts: Iterable[transcript.Part]) -> wire.Draft:
+    """What was said, to be said differently: its texts as one, and those images that are shown."""
+    each = list(parts)
+    images = [part for part in each if isinstance(part, transcript.ImagePart)]
+    return wire.Draft(
+        message=mended(
+            "".join(part.text for part in each if isinstance(part, transcript.TextPart))
+        ),
+        images=[
+            wire.PromptImage(mime_type=image_part(image).mime_type, data=image.data)
+            for image in images
+            if image_part(image).url
+        ],
+    )
 
 
 def usage_shape(usage: transcript.Usage) -> wire.Usage:

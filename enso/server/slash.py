@@ -20,13 +20,20 @@ from enso.urls import Urls
 class SlashDone:
     """What a command came to: a sentence to say, and the new thread that it made, if it did.
 
-    ``links`` are files that it offers, the likeliest first.
+    ``links`` are files that it offers, the likeliest first. ``shows`` is the part of the thread's
+    address where a person is taken.
     """
 
     said: str = ""
     links: tuple[wire.Link, ...] = ()
     new_thread_id: str | None = None
     generation: int = 0
+    shows: str = ""
+
+    @property
+    def leads_away(self) -> bool:
+        """Whether it ends on another page than the thread's."""
+        return bool(self.new_thread_id or self.shows)
 
 
 @dataclass(frozen=True, slots=True)
@@ -128,6 +135,13 @@ def _name(given: _Given) -> SlashDone:
     return SlashDone()
 
 
+def _tree(given: _Given) -> SlashDone:
+    registry, host = given.services.registry, given.services.host
+    if not registry.is_live(given.thread_id) and host.stored_thread(given.thread_id) is None:
+        raise Refused(409, "no-tree", "Nothing was said in this thread yet: it has no branches.")
+    return SlashDone(shows="tree")
+
+
 _COMMANDS: dict[str, Callable[[_Given], SlashDone]] = {
     "compact": _compact,
     "export": _export,
@@ -136,5 +150,6 @@ _COMMANDS: dict[str, Callable[[_Given], SlashDone]] = {
     "mode": _mode,
     "model": _model,
     "name": _name,
+    "tree": _tree,
 }
 COMMAND_NAMES = frozenset(_COMMANDS)

@@ -202,6 +202,37 @@ class WaitingView:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class TreeChoice:
+    """A filter of a tree, and where the tree is that it shows."""
+
+    label: str
+    href: str
+    chosen: bool
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TreeView:
+    """A window of a thread's tree. ``go_href`` and ``label_href`` are where its forms are posted.
+
+    ``follow_href`` is any follow that brings the rail's news.
+    """
+
+    key: str  # the thread's part of DOM ids
+    title: str
+    tree: wire.ThreadTree
+    choices: Sequence[TreeChoice]
+    thread_href: str
+    go_href: str
+    label_href: str
+    earlier_href: str | None
+    later_href: str | None
+    later_count: int
+    rail: RailView | None = None
+    follow_href: str = ""
+    htmx_config: str = "{}"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class CommandsView:
     """Slash commands that fit what was typed behind the slash."""
 

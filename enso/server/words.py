@@ -67,6 +67,36 @@ def spend(usage: wire.Usage) -> str:
     return " · ".join(word for word in words if word)
 
 
+_TREE_WHO = {"user": "You", "assistant": "Agent"}
+_TREE_MARKERS = {"compaction": "Summary", "branch-summary": "Summary", "shell": "Shell"}
+_TREE_ENDS = {"error": "Refused", "aborted": "Stopped", "length": "Cut off", "other": "Ended"}
+
+
+def tree_who(entry: wire.TreeEntry) -> str:
+    """Who or what an entry of a tree is: ``You``, ``Agent``, ``bash``, ``model change``."""
+    if entry.kind == "marker":
+        return _TREE_MARKERS.get(entry.name or "", "Note")
+    if entry.kind == "tool-result":
+        return entry.name or "tool"
+    name = (entry.name or entry.kind).removeprefix("message:").replace("_", " ")
+    return _TREE_WHO.get(entry.kind, name)
+
+
+def tree_text(entry: wire.TreeEntry) -> str:
+    """What an entry of a tree says, or that it says nothing."""
+    if entry.kind == "assistant" and entry.stop_reason in _TREE_ENDS:
+        end = _TREE_ENDS[entry.stop_reason]
+        return f"{end}: {entry.text}" if entry.text else end
+    if entry.text:
+        return entry.text
+    return {"user": "No text", "assistant": "Tool calls", "label": "Taken away"}.get(entry.kind, "")
+
+
+def tree_title(title: str) -> str:
+    """The title of the page of a thread's tree."""
+    return f"Tree of {title or 'Untitled'} · Enso"
+
+
 def heading(pane: PaneView) -> str:
     """The pane's heading: the thread's title, or what it is without one."""
     return pane.title or ("New thread" if pane.fresh else "Untitled")

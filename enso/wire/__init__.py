@@ -55,6 +55,7 @@ from enso.wire.requests import (
     CompactRequest,
     DialogAnswer,
     Done,
+    Draft,
     EntryRequest,
     LabelRequest,
     ModelRequest,
@@ -94,6 +95,7 @@ from enso.wire.threads import (
     Threads,
     ThreadSummary,
 )
+from enso.wire.tree import ThreadTree, TreeEntry, TreeFilter
 
 __all__ = [
     "Activity",
@@ -112,6 +114,7 @@ __all__ = [
     "DialogOption",
     "DialogTool",
     "Done",
+    "Draft",
     "EmittedEvent",
     "EntryRequest",
     "Error",
@@ -165,11 +168,14 @@ __all__ = [
     "ThreadInspection",
     "ThreadStats",
     "ThreadSummary",
+    "ThreadTree",
     "Threads",
     "ToolCallPart",
     "ToolProgressFrame",
     "ToolResult",
     "ToolStats",
+    "TreeEntry",
+    "TreeFilter",
     "TurnStats",
     "Usage",
     "UsageFrame",

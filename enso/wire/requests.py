@@ -97,7 +97,7 @@ class LabelRequest(Shape):
     """A label on an entry; empty takes it away."""
 
     entry_id: str = Field(max_length=200)
-    label: str = Field(max_length=500)
+    label: str = Field(default="", max_length=500)
 
 
 class CompactRequest(Shape):
@@ -106,7 +106,18 @@ class CompactRequest(Shape):
     instructions: str = Field(default="", max_length=20_000)
 
 
+class Draft(Shape):
+    """What was said once and can be said differently now: a text for the composer, and images."""
+
+    message: str
+    images: list[PromptImage] = Field(default_factory=list[PromptImage])
+
+
 class Done(Shape):
-    """The answer to a command that was taken; ``id`` names what it made or touched."""
+    """The answer to a command that was taken; ``id`` names what it made or touched.
+
+    ``draft``: the thread was taken to before a prompt, which can be said differently.
+    """
 
     id: str | None = left_out()
+    draft: Draft | None = left_out()

@@ -30,8 +30,10 @@ from enso.host.contract import (
 from enso.thread_ids import new_thread_id
 from enso.transcript import (
     Refusal,
+    TextPart,
     ToolCallPart,
     TranscriptCustom,
+    TranscriptLabel,
     TranscriptMarker,
     TranscriptMessage,
     TranscriptToolResult,
@@ -297,6 +299,104 @@ def test_a_branch_can_be_left_for_another(store: Store, run: Run) -> None:
     assert texts(stored(store)) == ["One", "1", "Two, differently", "3"]
     run.thread.runtime.go_to(None)
     assert run.thread.inspect().entries == ()
+
+
+def test_a_branch_that_was_left_stays_in_the_tree(store: Store, run: Run) -> None:
+    """Live and cold the same; it can be gone to again, also by who opens the thread anew."""
+    store.script.add(*(Reply(deltas=(text,)) for text in "1234"))
+    run.prompt("One")
+    run.prompt("Two")
+    left = run.thread.tree()
+    second = run.thread.inspect().entries[2]
+    run.thread.runtime.go_to(second.id)
+    moved = run.thread.tree()
+    assert [one.id for one in moved.entries if one.on_branch] == [
+        one.id for one in left.entries[:2]
+    ]
+    assert moved.leaf_id == left.entries[1].id
+    run.prompt("Other")
+    tree = run.thread.tree()
+    assert store.host.read_stored_thread_tree("t1") == tree
+    assert [(one.kind, one.text, one.on_branch) for one in tree.entries] == [
+        ("user", "One", True),
+        ("assistant", "1", True),
+        ("user", "Two", False),
+        ("assistant", "2", False),
+        ("user", "Other", True),
+        ("assistant", "3", True),
+    ]
+    above = [one.parent_id for one in tree.entries]
+    ids = [one.id for one in tree.entries]
+    assert above == [None, ids[0], ids[1], ids[2], ids[1], ids[4]]
+    assert tree.leaf_id == ids[5]
+    run.thread.close()
+    again = Run(store.host.create_session("t1", never))
+    again.thread.runtime.go_to(ids[3])
+    again.prompt("Three")
+    assert texts(stored(store)) == ["One", "1", "Two", "2", "Three", "4"]
+
+
+def test_a_tree_is_of_stored_threads_alone_and_reading_it_changes_nothing(store: Store) -> None:
+    """None of an unknown id, nor of a directory that is not served; nothing is built."""
+    store.put("t2", ("user", "Hi"), ("assistant", "Hello."))
+    store.put("t3", ("user", "Hi"), directory=store.project.parent / "elsewhere")
+    before = store.trace()
+    tree = store.host.read_stored_thread_tree("t2")
+    assert tree is not None
+    assert [(one.kind, one.text) for one in tree.entries] == [
+        ("user", "Hi"),
+        ("assistant", "Hello."),
+    ]
+    for thread_id in ("t3", "nobody", "../../x"):
+        assert store.host.read_stored_thread_tree(thread_id) is None
+    assert (store.trace(), store.built()) == (before, 0)
+
+
+def test_a_result_in_the_tree_names_its_call(store: Store, run: Run) -> None:
+    """What was asked of the tool stands with what it gave."""
+    store.script.add(Reply(deltas=(), tool_call=CALL, result="built"), Reply(deltas=("Done.",)))
+    run.prompt("Build it")
+    kinds = [(one.kind, one.name, one.call) for one in run.thread.tree().entries]
+    assert kinds == [
+        ("user", "", None),
+        ("assistant", "", None),
+        ("tool-result", "bash", CALL),
+        ("assistant", "", None),
+    ]
+
+
+def test_labels_are_the_whole_threads(store: Store, run: Run) -> None:
+    """The last one of an entry holds, also from a branch that was left; the empty one takes it."""
+    store.script.add(*(Reply(deltas=(text,)) for text in "12"))
+    run.prompt("One")
+    first, answer = (one.id for one in run.thread.inspect().entries)
+    runtime = run.thread.runtime
+    runtime.label(first, "start")
+    told = run.events.get(timeout=10)
+    assert isinstance(told, EntryStored)
+    assert isinstance(told.entry, TranscriptLabel)
+    assert (told.entry.target_id, told.entry.label) == (first, "start")
+    runtime.label(answer, "here")
+    runtime.label(first, "beginning")
+    runtime.go_to(answer)
+    runtime.label(answer, "")
+    assert run.thread.inspect().labels == {first: "beginning"}
+    shown = {one.id: one.label for one in run.thread.tree().entries if one.label}
+    assert shown == {first: "beginning"}
+    read = store.host.read_stored_thread("t1")
+    assert read is not None
+    assert read.labels == {first: "beginning"}
+
+
+def test_what_was_said_comes_back_to_be_said_differently(store: Store, run: Run) -> None:
+    """The parts of a prompt, on the branch or not; nothing of an answer or an unknown entry."""
+    store.script.add(Reply(deltas=("1",)))
+    run.prompt("One\nand more")
+    first, answer = (one.id for one in run.thread.inspect().entries)
+    run.thread.runtime.go_to(None)
+    assert run.thread.said(first) == (TextPart("One\nand more"),)
+    assert run.thread.said(answer) is None
+    assert run.thread.said("nobody") is None
 
 
 def test_commands_are_the_same_live_and_cold(store: Store, run: Run) -> None:

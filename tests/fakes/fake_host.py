@@ -11,8 +11,7 @@ What a test does with it::
     host.grow("t1", user("From elsewhere"))                # as another program would
 
 Dialogs, tools, queue, retries and compaction are scripted: see ``tests.fakes.scripted_runtime``.
-A fork and a deleted thread are as in a real store. ``go_to`` keeps the entries of the branch that
-is left only as long as the thread is live.
+A fork, a deleted thread and a branch that was left are as in a real store.
 
 Everything is deterministic: entry ids count up, and time goes on by a second an entry.
 ``host.asked`` lists, in order, what was asked of it that may cost something.
@@ -59,6 +58,7 @@ from enso.host.contract import (
     ThreadEnd,
     ThreadEvent,
     ThreadNotStored,
+    ThreadTree,
     ToolCallVerdict,
 )
 from enso.host.hosted_thread import RecordingRuntime
@@ -72,6 +72,7 @@ from enso.transcript import (
     ToolCallPart,
     TranscriptCustom,
     TranscriptEntry,
+    TranscriptLabel,
     TranscriptMarker,
     TranscriptMessage,
     TranscriptModelChange,
@@ -83,6 +84,7 @@ from enso.transcript import (
 from tests.fakes.fake_context import fake_context, fake_detail
 from tests.fakes.fake_search import find_in
 from tests.fakes.fake_stats import fake_stats
+from tests.fakes.fake_tree import FakeTree
 from tests.fakes.scripted_runtime import (
     COMMANDS,
     MODEL,
@@ -140,8 +142,19 @@ class _Stored:
     directory: Path
     name: str | None = None
     entries: list[TranscriptEntry] = field(default_factory=list[TranscriptEntry])
+    tree: FakeTree = field(default_factory=FakeTree)
     version: int = 0
     unreadable: str = ""
+
+    @property
+    def leaf(self) -> str | None:
+        """The id of the last entry of the branch."""
+        return self.entries[-1].id if self.entries else None
+
+    def extend(self, *entries: TranscriptEntry) -> None:
+        """Put entries at the end of the branch."""
+        self.tree.grow(self.leaf, *entries)
+        self.entries.extend(entries)
 
 
 class FakeHost:
@@ -179,7 +192,7 @@ class FakeHost:
         with self._lock:
             stored = _Stored(thread_id, directory or self.projects[0], name)
             stored.version = self._threads[thread_id].version + 1 if self.has(thread_id) else 1
-            stored.entries = [self._placed(entry) for entry in entries]
+            stored.extend(*(self._placed(entry) for entry in entries))
             self._threads[thread_id] = stored
         self._tell(thread_id)
 
@@ -187,7 +200,7 @@ class FakeHost:
         """Another program appends to a stored thread."""
         with self._lock:
             stored = self._threads[thread_id]
-            stored.entries.extend(self._placed(entry) for entry in entries)
+            stored.extend(*(self._placed(entry) for entry in entries))
             stored.version += 1
         self._tell(thread_id)
 
@@ -244,7 +257,8 @@ class FakeHost:
             raise SessionDirectoryRefused(stored.directory, "this directory is gone.")
         if stored.unreadable:
             raise SessionUnreadable(thread_id, stored.unreadable)
-        thread = FakeThread(self, replace(stored, entries=list(stored.entries)), self._model)
+        live = replace(stored, entries=list(stored.entries), tree=stored.tree.copy())
+        thread = FakeThread(self, live, self._model)
         self.built.append(thread)
         return thread
 
@@ -282,6 +296,7 @@ class FakeHost:
                 entries=tuple(stored.entries),
                 usage=spend(stored.entries),
                 name=stored.name,
+                labels=stored.tree.labels(),
             )
 
     def read_stored_thread_context(self, thread_id: str) -> StoredThreadContext | None:
@@ -321,6 +336,15 @@ class FakeHost:
         text = "".join(f"{line}\n" for line in lines).encode()
         return StoredLog(name=f"{thread_id}.jsonl", size=len(text), stream=BytesIO(text))
 
+    def read_stored_thread_tree(self, thread_id: str) -> ThreadTree | None:
+        """Every entry of a stored thread; builds nothing."""
+        self.asked.append(f"tree {thread_id}")
+        with self._lock:
+            stored = self._threads.get(thread_id)
+            if stored is None or stored.directory not in self.projects:
+                return None
+            return stored.tree.read(stored.leaf)
+
     def fresh_permission_mode(self) -> PermissionModeState:
         """What a new thread starts in."""
         return PermissionModeState(mode="ask", agent=None, modes=MODES)
@@ -355,7 +379,8 @@ class FakeHost:
             if self.has(new_id):
                 raise SessionNotWritten(new_id, "A thread is stored under this id already.")
             entries = self._before(source, entry_id)
-            fork = _Stored(new_id, source.directory, source.name, entries=entries)
+            tree = FakeTree.line(entries)
+            fork = _Stored(new_id, source.directory, source.name, entries=entries, tree=tree)
             if any(isinstance(entry, TranscriptMessage) for entry in entries):
                 fork.version = 1
                 self._threads[new_id] = fork
@@ -469,6 +494,7 @@ class FakeHost:
                 stored = self._threads[live.id] = _Stored(live.id, live.directory)
             in_step = stored.version == live.version
             stored.entries.extend(entries)
+            stored.tree.take_in(live.tree)
             stored.name = live.name
             stored.version += 1
             live.version = stored.version if in_step else live.version
@@ -479,6 +505,7 @@ class FakeHost:
         with self._lock:
             stored = self._threads[live.id]
             stored.entries = list(live.entries)
+            stored.tree.take_in(live.tree)
             stored.name = live.name
             stored.version += 1
             live.version = stored.version
@@ -529,9 +556,6 @@ class _MemoryLog:
         self._live = live
         self._unwritten: list[TranscriptEntry] = [] if host.has(live.id) else list(live.entries)
         self._moved = False
-        self._branches: dict[str, list[TranscriptEntry]] = {}
-        for index, entry in enumerate(live.entries, 1):
-            self._branches[entry.id] = live.entries[:index]
 
     def store_prompt(self, message: str, images: Sequence[PromptImage]) -> TranscriptEntry:
         parts: tuple[Part, ...] = (TextPart(message),) if message else ()
@@ -599,19 +623,18 @@ class _MemoryLog:
         return self._append(TranscriptOther(**self._place(), kind="session_info"))
 
     def store_label(self, entry_id: str, label: str) -> TranscriptEntry | None:
-        del label
-        if entry_id not in self._branches:
+        if entry_id not in self._live.tree.entries:
             return None
-        return self._append(TranscriptOther(**self._place(), kind="label"))
+        return self._append(TranscriptLabel(**self._place(), target_id=entry_id, label=label))
 
     def go_to(self, entry_id: str | None) -> bool:
-        if entry_id is not None and entry_id not in self._branches:
+        if entry_id is not None and entry_id not in self._live.tree.entries:
             return False
-        branch = self._branches[entry_id] if entry_id is not None else []
+        branch = self._live.tree.branch(entry_id)
         last = branch[-1] if branch else None
         if isinstance(last, TranscriptMessage) and last.role == "user":
             branch = branch[:-1]
-        self._live.entries = list(branch)
+        self._live.entries = branch
         self._moved = True
         return True
 
@@ -623,8 +646,7 @@ class _MemoryLog:
         return {"id": entry_id, "created_at": created_at}
 
     def _append(self, entry: TranscriptEntry) -> TranscriptEntry:
-        self._live.entries.append(entry)
-        self._branches[entry.id] = list(self._live.entries)
+        self._live.extend(entry)
         if not self._host.has(self._live.id):
             self._unwritten = list(self._live.entries)
         elif self._moved:
@@ -667,7 +689,16 @@ class FakeThread:
             entries=tuple(live.entries),
             commands=tuple(command.name for command in COMMANDS),
             name=live.name,
+            labels=live.tree.labels(),
         )
+
+    def tree(self) -> ThreadTree:
+        """Every entry of the thread."""
+        return self._live.tree.read(self._live.leaf)
+
+    def said(self, entry_id: str) -> Sequence[Part] | None:
+        """The parts of a prompt of the thread."""
+        return self._live.tree.said(entry_id)
 
     def usage(self) -> Usage:
         """The spend of the whole thread."""

@@ -21,7 +21,7 @@ from enso.server.render import Renderer
 from enso.server.resources import static_dir
 from enso.server.security import CONTENT_SECURITY_POLICY
 from enso.server.views import CommandsView
-from tests.look.scenes import ASK_EDIT, ASK_RUN, COMMANDS, KINDS, scenes, waiting
+from tests.look.scenes import ASK_EDIT, ASK_RUN, COMMANDS, KINDS, scenes, tree, waiting
 
 OPEN = "document.querySelector('.menu.{}').showPopover()"
 COMPLETIONS = Renderer().commands(
@@ -41,6 +41,12 @@ STATES: dict[str, dict[str, str]] = {
         "said": (
             "document.querySelector('.said').innerHTML = '<p><strong>Not now.</strong> '"
             "+ 'There is nothing to compact: the conversation is short.</p>'"
+        ),
+    },
+    "tree": {
+        "label": (
+            "document.querySelectorAll('.relabel')[2].open = true;"
+            "document.querySelectorAll('.relabel input[name=label]')[2].focus()"
         ),
     },
     "running": {
@@ -112,6 +118,7 @@ def main(directory: Path) -> None:
     renderer = Renderer()
     drawn = {
         **{name: renderer.page(view) for name, view in scenes().items()},
+        "tree": renderer.tree(tree(), page=True),
         "waiting": renderer.waiting(waiting(ASK_RUN, KINDS[0], ASK_EDIT), page=True),
         "waiting-none": renderer.waiting(waiting(), page=True),
     }

@@ -21,6 +21,8 @@ from enso.server.views import (
     RailGroup,
     RailRow,
     RailView,
+    TreeChoice,
+    TreeView,
     WaitingItem,
     WaitingView,
 )
@@ -594,6 +596,56 @@ def waiting(*dialogs: wire.Dialog, **fields: Any) -> WaitingView:
         for n, one in enumerate(dialogs)
     ]
     return WaitingView(items=items, href="/waiting", rail=rail(current_thread_id=""), **fields)
+
+
+def twig(number: int, kind: Any, text: str, *, on: bool = True, **fields: Any) -> wire.TreeEntry:
+    """One entry of a tree."""
+    given: dict[str, Any] = {"depth": 0, "created_at": "2025-11-30T12:00:00Z", **fields}
+    return wire.TreeEntry(id=f"e{number}", kind=kind, text=text, on_branch=on, **given)
+
+
+TWIGS = (
+    twig(1, "user", "The totals of a receipt are off by one cent. Find out why.", label="start"),
+    twig(2, "tool-result", "src/receipts/totals.py", name="read"),
+    twig(3, "assistant", "Each line is rounded before they are added: round the sum instead."),
+    twig(4, "user", "Fix it, and show me the diff.", on=False, depth=1),
+    twig(5, "tool-result", "src/receipts/totals.py", name="edit", on=False, depth=1),
+    twig(6, "assistant", "Done: one line changed.", on=False, depth=1, label="worked, but slow"),
+    twig(7, "user", "Now make it fast, " * 12, on=False, depth=2),
+    twig(8, "assistant", "overloaded", on=False, depth=2, stop_reason="error"),
+    twig(9, "user", "And with decimals?", on=False, depth=1),
+    twig(10, "assistant", "", on=False, depth=1, stop_reason="aborted"),
+    twig(11, "user", "Write a test that shows it first."),
+    twig(12, "marker", "Earlier messages were summed up for the model", name="compaction"),
+    twig(13, "tool-result", "pytest -q tests/test_totals.py", name="bash"),
+    twig(14, "assistant", "The test fails as it should: 0.31 is not 0.30.", leaf=True, here=True),
+)
+
+
+def tree(entries: Sequence[wire.TreeEntry] = TWIGS, **fields: Any) -> TreeView:
+    """The page of a thread's tree."""
+    names = ("Conversation", "Without tools", "Prompts", "Labelled", "Everything")
+    given: dict[str, Any] = {
+        "key": "t1",
+        "title": "Totals are off by one cent",
+        "tree": wire.ThreadTree(
+            thread_id="t1",
+            leaf_id="e14",
+            filter="default",
+            total=len(entries) + 140,
+            start=100,
+            entries=list(entries),
+        ),
+        "choices": [TreeChoice(label=name, href="#", chosen=name == names[0]) for name in names],
+        "thread_href": "/threads/t1",
+        "go_href": "/threads/t1/tree",
+        "label_href": "/threads/t1/label",
+        "earlier_href": "/threads/t1/tree?start=0",
+        "later_href": "/threads/t1/tree?start=114",
+        "later_count": 40,
+        "rail": rail(),
+    }
+    return TreeView(**{**given, **fields})
 
 
 def scenes() -> dict[str, PageView]:

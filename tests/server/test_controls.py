@@ -293,6 +293,8 @@ def test_a_refusal_joins_the_one_before_it() -> None:
     first, second, third = (message_of(refused(f"r{n}")) for n in (1, 2, 3))
     alone = pieces(draw(wire.MessageFrame(message=first), new=True, streams=streams))
     assert alone[0][:2] == ("tail-k", "beforeend")
+    begun = wire.Message(id="r2", role="assistant", parts=[], streaming=True)
+    draw(wire.MessageFrame(message=begun), new=True, streams=streams)
     gone, joined = pieces(draw(wire.MessageFrame(message=second), new=False, streams=streams))
     assert gone == ("m-k-r2", "delete", "")
     assert joined[:2] == ("m-k-r1", "outerMorph")
@@ -300,6 +302,23 @@ def test_a_refusal_joins_the_one_before_it() -> None:
     (more,) = pieces(draw(wire.MessageFrame(message=third), new=True, streams=streams))
     assert more[:2] == ("attempts-k-r1", "outerMorph")
     assert "3 attempts were refused" in more[2]
+    labelled = wire.MessageFrame(message=first.model_copy(update={"label": "odd"}))
+    (again,) = pieces(draw(labelled, new=False, streams=streams))
+    assert again[:2] == ("m-k-r1", "outerMorph")
+
+
+def test_a_label_on_an_older_refusal_is_no_other_attempt() -> None:
+    """Its message changes where it stands, and the row at the end stays as it is."""
+    streams = Streams()
+    old, last = message_of(refused("r1")), message_of(refused("r9"))
+    draw(snapshot([old, message_of(user("u", "x")), last]), streams=streams)
+    labelled = wire.MessageFrame(message=old.model_copy(update={"label": "odd"}))
+    (only,) = pieces(draw(labelled, new=False, streams=streams))
+    assert only[:2] == ("m-k-r1", "outerMorph")
+    answer = wire.MessageFrame(message=message_of(agent("a0", transcript.TextPart("x"))))
+    draw(answer, new=False, streams=streams)
+    frame = draw(wire.MessageFrame(message=message_of(refused("r10"))), new=True, streams=streams)
+    assert "2 attempts were refused" in frame
 
 
 def test_what_comes_between_refusals_keeps_them_apart() -> None:
@@ -349,7 +368,7 @@ def test_a_label_is_shown_on_its_message() -> None:
     (message,) = transcript_to_messages([user("u1", "x")])
     labelled = message.model_copy(update={"label": "the <start>"})
     html = str(RENDER.messages([labelled], key="k", hrefs=HREFS))
-    assert '<span class="label" dir="auto">the &lt;start&gt;</span>' in html
+    assert 'title="the &lt;start&gt;"><span class="visually-hidden">Label: </span>the &lt;' in html
     assert '<input name="label" value="the &lt;start&gt;"' in html
 
 

@@ -75,6 +75,7 @@ from enso.host.contract.stored import (
     StoredThreadRead,
     ThreadEnd,
 )
+from enso.host.contract.tree import ThreadTree, ThreadTreeEntry, TreeKind, first_line
 from enso.host.contract.waiting import (
     Activity,
     Command,
@@ -152,9 +153,13 @@ __all__ = [
     "ThreadEvent",
     "ThreadNotStored",
     "ThreadRuntime",
+    "ThreadTree",
+    "ThreadTreeEntry",
     "ToolCallVerdict",
     "ToolProgress",
     "ToolStats",
+    "TreeKind",
     "TurnStats",
+    "first_line",
     "joint_spend",
 ]

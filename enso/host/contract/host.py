@@ -22,6 +22,7 @@ from enso.host.contract.stored import (
     StoredThread,
     StoredThreadRead,
 )
+from enso.host.contract.tree import ThreadTree
 from enso.host.contract.waiting import Command, ModelChoice, ModelInUse
 from enso.transcript import TranscriptEntry
 
@@ -87,6 +88,10 @@ class AgentHost(Protocol):
 
     def open_stored_log(self, thread_id: str) -> StoredLog | None:
         """The thread's log itself, to be handed on; ``None``: no log, or not served."""
+        ...
+
+    def read_stored_thread_tree(self, thread_id: str) -> ThreadTree | None:
+        """Read every branch of a thread cold, as ``HostedThread.tree`` does of a live one."""
         ...
 
     def fresh_permission_mode(self) -> PermissionModeState:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Literal, Protocol
 
@@ -12,12 +12,16 @@ from enso.host.contract.events import ThreadEvent
 from enso.host.contract.runtime import ThreadRuntime
 from enso.host.contract.stats import BranchStats
 from enso.host.contract.stored import PermissionModeState
-from enso.transcript import TranscriptEntry, Usage
+from enso.host.contract.tree import ThreadTree
+from enso.transcript import Part, TranscriptEntry, Usage
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class HostedThreadInspection:
-    """What one live thread holds. ``session_file`` is ``None`` until the file exists."""
+    """What one live thread holds. ``session_file`` is ``None`` until the file exists.
+
+    ``labels`` are those of the whole file, by the ids of the entries that they are on.
+    """
 
     session_id: str
     cwd: Path
@@ -26,6 +30,7 @@ class HostedThreadInspection:
     entries: tuple[TranscriptEntry, ...]
     commands: tuple[str, ...]
     name: str | None = None
+    labels: Mapping[str, str] = field(default_factory=dict[str, str])
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -51,6 +56,17 @@ class HostedThread(Protocol):
 
     def inspect(self) -> HostedThreadInspection:
         """The branch and where it is kept, as of now."""
+        ...
+
+    def tree(self) -> ThreadTree:
+        """Every entry of the log, on the branch or not, and the place the thread is at now."""
+        ...
+
+    def said(self, entry_id: str) -> Sequence[Part] | None:
+        """What ``go_to`` to this entry gives back, to be said differently; ``None``: nothing.
+
+        The parts of a prompt or of an extension's message, on the branch or not.
+        """
         ...
 
     def usage(self) -> Usage:

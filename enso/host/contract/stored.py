@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 from datetime import datetime
 from pathlib import Path
 from typing import BinaryIO, Literal
@@ -37,6 +38,7 @@ class StoredThread:
 class StoredThreadRead:
     """A stored thread read cold: its branch from root to leaf, and the spend of the whole file.
 
+    ``labels`` are those of the whole file, by the ids of the entries that they are on.
     ``skipped_lines`` counts lines that held something which is no entry: damage that the pane says.
     """
 
@@ -45,6 +47,7 @@ class StoredThreadRead:
     entries: tuple[TranscriptEntry, ...]
     usage: Usage
     name: str | None = None
+    labels: Mapping[str, str] = field(default_factory=dict[str, str])
     skipped_lines: int = 0
 
 

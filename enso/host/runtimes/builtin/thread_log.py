@@ -21,8 +21,8 @@ from enso.host.contract import (
 from enso.host.decode import decode_branch, decode_entry
 from enso.host.modes import ALLOWED_TYPE, MODE_TYPE, allowed_calls, changed_mode, stored_mode
 from enso.host.permission_rules import MODES, UNKNOWN_MODE
-from enso.host.session_context import message_of
 from enso.host.session_file import SessionFile
+from enso.host.session_tree import place_of
 from enso.transcript import TranscriptEntry
 
 log = logging.getLogger(__name__)
@@ -108,14 +108,10 @@ class ThreadLog:
 
     def go_to(self, entry_id: str | None) -> None:
         """Make another entry the leaf. Raises ``PromptRefused`` when there is none of this id."""
-        entries = self.session.entries() if entry_id is not None else []
-        entry = next((entry for entry in reversed(entries) if entry["id"] == entry_id), None)
-        if entry_id is not None and entry is None:
+        place = place_of(self.session.entries(), entry_id) if entry_id is not None else (None,)
+        if place is None:
             raise PromptRefused("unknown-entry", "This thread has no such entry.")
-        said = entry is not None and (
-            message_of(entry).get("role") == "user" or entry.get("type") == "custom_message"
-        )
-        self.session.go_to(entry["parentId"] if entry is not None and said else entry_id)
+        self.session.go_to(*place)
 
 
 def now_ms() -> int:
