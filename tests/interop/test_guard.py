@@ -159,6 +159,33 @@ def test_a_question_says_what_would_run_and_why_it_is_asked(
     assert Path(outside).read_text() == "x"
 
 
+def test_what_a_script_calls_is_judged_too(
+    pi_1_6: RealPi, server: ModelServer, project: Path, pi_agent_dir: Path
+) -> None:
+    """Codemode's script is one call, and each call that it makes is another."""
+    arguments = ["--model", "labserver/lab-coder", "--tools", "read,write,bash,codemode"]
+    code = 'await tools.write({path: "new.txt", content: "x"}); await tools.bash({command: "ls"})'
+    server.script([Reply(tools=[call("codemode", code=code)]), DONE])
+    with PiRpc.start(
+        pi_1_6,
+        cwd=project,
+        agent_dir=pi_agent_dir,
+        arguments=[*arguments, "--extension", str(EXTENSION)],
+    ) as rpc:
+        change_mode(rpc, "edit")
+        mark = prompt(rpc)
+        script = rpc.wait_for_dialog("select", mark)
+        assert script["title"].startswith("Call codemode?\n\n{")
+        at = rpc.mark()
+        rpc.reply(script, value=ONCE)
+        inner = rpc.wait_for_dialog("select", at)
+        assert inner["title"] == "Run this command?\n\nls"
+        rpc.reply(inner, value=DENY + "\nNo.")
+        rpc.settle(mark)
+    assert (project / "new.txt").read_text() == "x"
+    assert "Blocked by user: No." in str(server.requests()[-1].body)
+
+
 def test_allowed_once_is_asked_again(start: Start, server: ModelServer) -> None:
     """The same command, the same question."""
     rpc = start()
