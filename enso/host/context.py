@@ -15,7 +15,6 @@ from enso.host.context_size import (
     context_tokens,
     counted_tokens,
     message_letters,
-    message_tokens,
     tokens_of,
 )
 from enso.host.context_sums import NOTHING, PlacedSizes, Size, Sizes, add
@@ -129,19 +128,30 @@ class ContextWalk:
     # -- what an entry does -----------------------------------------------------------------------
 
     def _add(self, place: int) -> None:
-        entry, messages = self._assembly.branch[place], self._assembly.messages_at(place)
-        if is_system(entry):
-            self._told.add(place, messages, messages_of(entry))
+        assembly = self._assembly
+        stored = messages_of(assembly.branch[place])
+        if not stored:
+            return
+        sizes = _sizes(stored)
+        messages = stored
+        if assembly.last_edit(place) is not None:  # an edit that came before what it aims at
+            messages = assembly.messages_at(place)
+        if is_system(assembly.branch[place]):
+            self._told.add(place, messages, stored)
         else:
-            sizes = _sizes(messages_of(entry))
             self._placed.append(place, sizes)
             add(self._spoken, sizes)
-            self._change(place, sizes)
-        for message in messages:
-            if counted := counted_tokens(message):
-                self._since_count = counted
-            elif self._since_count is not None:
-                self._since_count += message_tokens(message)
+            if assembly.last_edit(place) is not None:
+                self._change(place, sizes)
+        self._count(messages, sizes if messages is stored else _sizes(messages))
+
+    def _count(self, messages: list[Stored], sizes: Sizes) -> None:
+        """What these messages add to a provider's count, or that they bring one."""
+        counted = next((number for one in messages if (number := counted_tokens(one))), 0)
+        if counted:
+            self._since_count = counted
+        elif self._since_count is not None:
+            self._since_count += sum(size.tokens for size in sizes.values())
 
     def _edit(self, target: int | None) -> None:
         """An edit came; what it aims at may not be there, or come later."""
