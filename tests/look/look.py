@@ -21,6 +21,7 @@ from enso.server.render import Renderer
 from enso.server.resources import static_dir
 from enso.server.security import CONTENT_SECURITY_POLICY
 from enso.server.views import CommandsView
+from tests.look.behind import behind_pages, in_drawer
 from tests.look.scenes import ASK_EDIT, ASK_RUN, COMMANDS, KINDS, scenes, tree, waiting
 
 OPEN = "document.querySelector('.menu.{}').showPopover()"
@@ -33,6 +34,10 @@ STATES: dict[str, dict[str, str]] = {
         "acts": (
             "document.querySelector('.acts').open = true;"
             "document.querySelector('.log').scrollTop = 0"
+        ),
+        "drawer": (
+            f"document.querySelector('.drawer').innerHTML = {json.dumps(in_drawer(Renderer()))};"
+            "document.querySelector('.drawer').showPopover()"
         ),
         "complete": (
             f"document.querySelector('[data-complete]').innerHTML = {json.dumps(COMPLETIONS)};"
@@ -119,6 +124,7 @@ def main(directory: Path) -> None:
     drawn = {
         **{name: renderer.page(view) for name, view in scenes().items()},
         "tree": renderer.tree(tree(), page=True),
+        **behind_pages(renderer),
         "waiting": renderer.waiting(waiting(ASK_RUN, KINDS[0], ASK_EDIT), page=True),
         "waiting-none": renderer.waiting(waiting(), page=True),
     }

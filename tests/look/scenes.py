@@ -339,7 +339,10 @@ def agent_pane(
     busy = word in ("busy", "needs you")
     given: dict[str, Any] = {
         "status": wire.Status(live=True, busy=busy, generation=3, word=word),
-        "hrefs": {**hrefs_under("/threads/t1"), "retry": "/threads/t1/retry"},
+        "hrefs": {
+            **hrefs_under("/threads/t1"),
+            **{name: f"/threads/t1/{name}" for name in ("retry", "context", "entries")},
+        },
         "modes": MODES,
         "mode": "ask",
         "models": MODELS,
