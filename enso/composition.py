@@ -2,19 +2,23 @@
 
 from __future__ import annotations
 
+import logging
 from typing import Any
 
 from enso.host.runtimes.builtin import BuiltinRuntimes
-from enso.host.session_host import SessionHost
+from enso.host.runtimes.pi import PiRuntimes, PiUnusable, Programs, find_pi
+from enso.host.session_host import RuntimeFactory, SessionHost
 from enso.projects import Projects
 from enso.server.application import EnsoServer, Limits
 from enso.server.readings import Readings
 from enso.server.security import Doors
 from enso.settings import Settings
 
+log = logging.getLogger(__name__)
+
 
 def build_server(settings: Settings, doors: Doors) -> EnsoServer:
-    """A server over the session files of the agent directory and the built-in runtime."""
+    """A server over the session files of the agent directory and the runtime that is set."""
     limits = Limits(idle_seconds=settings.idle_seconds)
     host, projects = _store(settings)
     return EnsoServer(
@@ -30,7 +34,7 @@ def build_readings(settings: Settings) -> Readings:
 
 def _store(settings: Settings) -> tuple[SessionHost, Projects]:
     projects = Projects(settings.projects)
-    runtimes = BuiltinRuntimes(settings.agent_dir, settings.model, spend_limit=settings.spend_limit)
+    runtimes = _runtimes(settings)
     host = SessionHost(
         agent_dir=settings.agent_dir,
         projects=projects,
@@ -44,3 +48,31 @@ def told(settings: Settings) -> dict[str, Any]:
     """The settings as they can be told: the token only as there or not."""
     shown = settings.model_dump(mode="json", exclude={"token"})
     return {**shown, "token": "set" if settings.token else "not set"}
+
+
+def check_runtime(settings: Settings) -> None:
+    """Raises ``ValueError`` when pi is to run threads and there is none that Enso can run."""
+    if settings.runtime == "pi":
+        try:
+            Programs().ask(find_pi())
+        except PiUnusable as error:
+            raise ValueError(f"ENSO_RUNTIME=pi: {error}") from error
+
+
+def _runtimes(settings: Settings) -> RuntimeFactory:
+    """What runs threads. ``auto`` is pi where Enso finds a pi 1.x, else the built-in runtime."""
+    if settings.runtime == "pi" or (settings.runtime == "auto" and _has_pi()):
+        return PiRuntimes(settings.agent_dir, settings.model)
+    return BuiltinRuntimes(settings.agent_dir, settings.model, spend_limit=settings.spend_limit)
+
+
+def _has_pi() -> bool:
+    """Whether the pi on the ``PATH`` is a 1.x; one that cannot be run is said."""
+    command = find_pi()
+    if command is None:
+        return False
+    try:
+        return not Programs().ask(command).version.startswith("0.")
+    except PiUnusable as error:
+        log.warning("ENSO_RUNTIME=auto takes the built-in runtime: %s", error)
+        return False

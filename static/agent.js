@@ -393,12 +393,31 @@
     else if (list && event.target !== list.text) closeList();
   });
 
+  // -- what extensions show: a title of the page, a text for the composer -------------------------
+
+  let suggested = ""; // what was put into the composer, and may be replaced
+
+  function takeDraft() {
+    const text = find("#pane [data-draft]")?.textContent;
+    const box = promptBox();
+    if (!text || !box || (box.value.trim() && box.value !== suggested)) return; // a person's own stays
+    suggested = box.value = text;
+    box.dispatchEvent(new Event("input", { bubbles: true }));
+  }
+
+  function takePageTitle() {
+    const title = find("#pane [data-page-title]")?.dataset.pageTitle ?? find("#pane h1")?.textContent;
+    if (title) document.title = `${title} · Enso`;
+  }
+
   // -- begin ----------------------------------------------------------------------------------------
 
   document.addEventListener("htmx:ws:after:message:incoming", ({ detail }) => {
     const [, target] = String(detail.message.data).match(/^<hx-partial hx-target="#(\w+)/) ?? [];
     // News of the rail come on every socket: they are no event of this thread.
     if (target !== "rail") heard = Date.now();
+    if (target === "draft") takeDraft();
+    if (target === "surface") takePageTitle();
     if (target === "o" || target === "c") tick(); // text that grows changes nothing else
     else look();
   });

@@ -30,7 +30,7 @@ def run(*options: str, **environment: str) -> subprocess.CompletedProcess[str]:
     [
         (["--port", "99999"], {}, "port"),
         (["--port", "0"], {"ENSO_PORT": "x", "ENSO_RUNTIME": "other"}, "ENSO_RUNTIME"),
-        (["--port", "0"], {"ENSO_RUNTIME": "pi"}, "built-in runtime"),
+        (["--port", "0"], {"ENSO_RUNTIME": "pi", "PATH": "/nowhere"}, "There is no pi on the PATH"),
         (["--host", "0.0.0.0"], {}, "ENSO_TOKEN must be set"),
         (["--port", "0"], {"ENSO_IDLE_SECONDS": "-1"}, "ENSO_IDLE_SECONDS"),
     ],

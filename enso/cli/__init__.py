@@ -15,7 +15,7 @@ from pydantic import ValidationError
 
 from enso.cli import doctor, looking, serve
 from enso.cli.options import first_fault, parse, settings_of
-from enso.cli.serve import BuildServer
+from enso.cli.serve import BuildServer, Check, nothing_to_check
 from enso.cli.terminal import complain
 from enso.server.readings import Readings
 from enso.server.refusals import Refused
@@ -29,6 +29,7 @@ def main(
     argv: Sequence[str] | None = None,
     *,
     readings: BuildReadings | None = None,
+    check: Check = nothing_to_check,
 ) -> int:
     """Run one command; returns the exit code.
 
@@ -39,7 +40,7 @@ def main(
     try:
         settings = settings_of(given)
         if given.command is None or given.command == "serve" or readings is None:
-            return serve.run(build, settings)
+            return serve.run(build, settings, check)
         return _look(given.command, readings, settings, given)
     except ValidationError as invalid:
         if given.command == "doctor":

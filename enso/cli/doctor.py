@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 
-from enso.cli.serve import check_runtime, doors_of
+from enso.cli.serve import doors_of
 from enso.cli.terminal import say
 from enso.server.readings import Check, Readings
 from enso.server.resources import static_dir, template_dir
@@ -38,7 +38,6 @@ def _said(checks: Iterable[Check]) -> int:
 def _server_checks(settings: Settings) -> Iterator[Check]:
     yield _parts()
     try:
-        check_runtime(settings)
         doors_of(settings)
     except ValueError as refused:
         yield Check(about="settings", state="bad", said=str(refused))

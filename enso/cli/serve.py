@@ -12,15 +12,11 @@ from enso.server.serving import CannotListen, Serving, listen
 from enso.settings import Settings
 
 BuildServer = Callable[[Settings, Doors], EnsoServer]
+Check = Callable[[Settings], None]
 
 
-def check_runtime(settings: Settings) -> None:
-    """Raise ``ValueError`` for a runtime that cannot be had."""
-    if settings.runtime == "pi":
-        raise ValueError(
-            "ENSO_RUNTIME=pi is not there yet: threads run with the built-in runtime. "
-            "Set it to builtin or auto."
-        )
+def nothing_to_check(_settings: Settings) -> None:
+    """For who builds what needs no looking at."""
 
 
 def doors_of(settings: Settings) -> Doors:
@@ -29,11 +25,14 @@ def doors_of(settings: Settings) -> Doors:
     return Doors.of(host=settings.host, token=token)
 
 
-def run(build: BuildServer, settings: Settings) -> int:
-    """Serve; returns the exit code, 2 for settings that cannot be served."""
+def run(build: BuildServer, settings: Settings, check: Check = nothing_to_check) -> int:
+    """Serve; returns the exit code, 2 for settings that cannot be served.
+
+    ``check`` raises ``ValueError`` for what only shows when it is tried; nothing is built by then.
+    """
     logging.basicConfig(level=logging.WARNING, format="%(asctime)s %(levelname)s %(message)s")
     try:
-        check_runtime(settings)
+        check(settings)
         doors = doors_of(settings)
         bound = listen(settings.host, settings.port)
     except (ValueError, CannotListen) as refused:

@@ -54,6 +54,35 @@ class GuardedRuntime(Protocol):
         ...
 
 
+@runtime_checkable
+class OwningRuntime(Protocol):
+    """A runtime whose own program writes the log: Enso only reads it."""
+
+    @property
+    def name(self) -> str:
+        """What it is, with its version."""
+        ...
+
+    @property
+    def unknown_events(self) -> Mapping[str, int]:
+        """What the program said that Enso does not know, counted by kind."""
+        ...
+
+    @property
+    def said(self) -> tuple[str, ...]:
+        """The end of what the program wrote to its errors."""
+        ...
+
+    @property
+    def extensions(self) -> Sequence[str]:
+        """The extensions that the program was told to load."""
+        ...
+
+    def changed_elsewhere(self) -> bool:
+        """Whether yet another program changed the log."""
+        ...
+
+
 class RecordingRuntime:
     """A runtime whose events of the current or last run are kept, the newest ``KEPT_EVENTS``."""
 
@@ -179,6 +208,7 @@ class SessionThread:
         self._session = session
         self._runtime = RecordingRuntime(runtime)
         self._guarded = runtime if isinstance(runtime, GuardedRuntime) else None
+        self._owning = runtime if isinstance(runtime, OwningRuntime) else None
         self._view = _BranchView(session, provider_name)
 
     @property
@@ -188,8 +218,8 @@ class SessionThread:
 
     @property
     def loaded_extension_paths(self) -> Sequence[str]:
-        """None: no extensions are loaded yet."""
-        return ()
+        """Those of a runtime that loads extensions."""
+        return self._owning.extensions if self._owning else ()
 
     def inspect(self) -> HostedThreadInspection:
         """The branch and where it is kept, as of now."""
@@ -203,6 +233,9 @@ class SessionThread:
             commands=tuple(command.name for command in self._runtime.commands()),
             name=session.name,
             labels=self._view.labels(),
+            runtime=self._owning.name if self._owning else "builtin",
+            unknown_events=self._owning.unknown_events if self._owning else {},
+            said=self._owning.said if self._owning else (),
         )
 
     def tree(self) -> ThreadTree:
@@ -250,6 +283,8 @@ class SessionThread:
 
     def changed_elsewhere(self) -> bool:
         """Whether another program changed the session file."""
+        if self._owning:
+            return self._owning.changed_elsewhere()
         return self._session.changed_elsewhere()
 
     def close(self) -> None:

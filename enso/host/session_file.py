@@ -19,6 +19,7 @@ from typing import Any, BinaryIO, Final, TypeVar
 
 from enso.host.contract import SessionNotWritten, SessionUnreadable
 from enso.host.json_lines import dump_line
+from enso.host.session_growth import read_growth
 from enso.host.session_log import (
     CURRENT_VERSION,
     Entry,
@@ -151,6 +152,13 @@ class SessionFile:
             return SessionLog(self._header, self._entries).name
 
     @property
+    def is_of_old_version(self) -> bool:
+        """Whether the file, as it was read, is of a version before the one that is written now."""
+        with self._lock:
+            version = self._header.version
+            return self._stamp is not None and version is not None and version < CURRENT_VERSION
+
+    @property
     def skipped_lines(self) -> int:
         """How many damaged lines the last reading met."""
         with self._lock:
@@ -205,6 +213,49 @@ class SessionFile:
         self._skipped = log.skipped
         self._ids = {entry["id"] for entry in log.entries}
         self._leaf_id: str | None = log.entries[-1]["id"] if log.entries else None
+
+    # -- a file that another program writes -------------------------------------------------------
+
+    def lies_at(self, path: Path) -> None:
+        """Another program will make the file, here; nothing happens to one that exists."""
+        with self._lock:
+            if self._stamp is None:
+                self._path = path
+
+    def take_in(self) -> list[Entry]:
+        """What the program that writes the file has appended since it was last read.
+
+        The leaf stays: ``go_to`` says which of these entries continue the branch. Costs the
+        appended bytes, or the whole file when it was replaced.
+        """
+        with self._lock:
+            now = stamp_of(self._path)
+            if now is None or now == self._stamp:
+                return []
+            if self._stamp is not None and not now.grown_from(self._stamp):
+                return self._take_in_anew()
+            grown = read_growth(self._path, self._stamp, self._header.version)
+            self._stamp = grown.stamp
+            new = [entry for entry in grown.entries if entry["id"] not in self._ids]
+            self._keep(new)
+            return new
+
+    def learn(self, entry: Entry) -> None:
+        """Take in an entry that the program told of before it made the file."""
+        with self._lock:
+            if entry["id"] not in self._ids:
+                self._keep([entry])
+                self._leaf_id = entry["id"]
+
+    def _take_in_anew(self) -> list[Entry]:
+        known, leaf_id = self._ids, self._leaf_id
+        self.reload()
+        self._leaf_id = leaf_id if leaf_id in self._ids else self._leaf_id
+        return [entry for entry in self._entries if entry["id"] not in known]
+
+    def _keep(self, entries: Sequence[Entry]) -> None:
+        self._entries.extend(entries)
+        self._ids.update(entry["id"] for entry in entries)
 
     # -- writing ----------------------------------------------------------------------------------
 

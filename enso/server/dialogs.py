@@ -31,6 +31,7 @@ OUTCOMES: Mapping[str, str] = {
     "no": "No",
     "cancelled": "Put away without an answer",
     "stopped": "Stopped before an answer",
+    "expired": "Nobody answered in time",
 }
 MAX_OUTCOME = 120
 

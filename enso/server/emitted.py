@@ -75,7 +75,7 @@ def _text(event: contract.ThreadEvent) -> str:
             text = f"{event.provider}/{event.model}"
         case contract.PartStarted() | contract.PartReplaced():
             text = _part(event.part)
-        case contract.PartDelta() | contract.ToolProgress():
+        case contract.PartDelta() | contract.ToolProgress() | contract.DraftSuggested():
             text = event.text
         case contract.DialogOpened():
             text = event.dialog.title

@@ -119,6 +119,8 @@ class FrameDrawer:
             wire.DialogFrame: self._dialog,
             wire.QueueFrame: self._queue,
             wire.ToolProgressFrame: self._progress,
+            wire.SurfaceFrame: self._surface,
+            wire.DraftFrame: self._draft,
             wire.HeartbeatFrame: self._nothing,
         }
 
@@ -153,6 +155,7 @@ class FrameDrawer:
             "usage": self._macros.usage(frame.usage),
             "context": self._macros.context(frame.context),
             "queue": queue,
+            "surface": self._macros.surface(frame.surface),
         }
         pieces = [partial_of(f"{at}-{aim.key}", "innerMorph", html) for at, html in inner.items()]
         mode = wire.ModeFrame(permission_mode=frame.permission_mode)
@@ -168,16 +171,17 @@ class FrameDrawer:
 
     def _message(self, frame: wire.MessageFrame, aim: _Aim) -> str:
         message = frame.message
+        stood = frame.replaces or message.id
         if message.streaming:
             aim.streams.streaming = message.id
         else:
-            aim.streams.forget(message.id)
-        joined = self._attempts(message, aim)
+            aim.streams.forget(stood)
+        joined = self._attempts(message, aim, stood)
         if joined:
             return joined
         html = self._macros.message(looks.message_look(message), aim.key, aim.stream(), aim.hrefs)
         if not aim.new:
-            token = looks.dom_token(message.id)
+            token = looks.dom_token(stood)
             return partial_of(f"m-{aim.key}-{token}", "outerMorph", html)
         return partial_of(f"tail-{aim.key}", "beforeend", html) + self._goes_on(aim)
 
@@ -187,7 +191,7 @@ class FrameDrawer:
             f"dialogs-{aim.key} > :has(> .outcome)", "delete", ""
         )
 
-    def _attempts(self, message: wire.Message, aim: _Aim) -> str:
+    def _attempts(self, message: wire.Message, aim: _Aim, streamed_as: str) -> str:
         """The bubble of all refused attempts in a row, when this is another; else nothing."""
         before = aim.streams.refused
         ended = message.id == aim.streams.streaming and message.id not in {m.id for m in before}
@@ -204,7 +208,7 @@ class FrameDrawer:
         first = looks.dom_token(before[0].id)
         stood = f"attempts-{aim.key}-{first}" if len(before) > 1 else f"m-{aim.key}-{first}"
         # Where it streamed it goes away; then the bubble takes the place of the one before.
-        streamed = partial_of(f"m-{aim.key}-{looks.dom_token(message.id)}", "delete", "")
+        streamed = partial_of(f"m-{aim.key}-{looks.dom_token(streamed_as)}", "delete", "")
         return ("" if aim.new else streamed) + partial_of(stood, "outerMorph", html)
 
     def _dropped(self, frame: wire.MessageDroppedFrame, aim: _Aim) -> str:
@@ -290,6 +294,13 @@ class FrameDrawer:
         return partial_of(
             f"told-{aim.key}", "innerHTML", self._macros.told(frame.message, frame.links or ())
         )
+
+    def _surface(self, frame: wire.SurfaceFrame, aim: _Aim) -> str:
+        html = self._macros.surface(frame.surface)
+        return partial_of(f"surface-{aim.key}", "innerMorph", html)
+
+    def _draft(self, frame: wire.DraftFrame, aim: _Aim) -> str:
+        return partial_of(f"draft-{aim.key}", "innerHTML", escape(frame.text))
 
     def _rail(self, _frame: wire.RailFrame, aim: _Aim) -> str:
         return partial_of("rail-news", "innerHTML", self._macros.rail_news(aim.rail_href))

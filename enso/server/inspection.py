@@ -29,6 +29,9 @@ def inspection(thread_id: str, live: LiveThread) -> wire.ThreadInspection:
         loaded_extension_paths=[mended(path) for path in live.hosted.loaded_extension_paths],
         emitted_events=told_events(live.hosted.emitted_events()),
         entries=[inspected(entry) for entry in seen.entries],
+        runtime=mended(seen.runtime) or None,
+        unknown_events={mended(kind): count for kind, count in seen.unknown_events.items()},
+        said=[mended(line) for line in seen.said],
     )
 
 

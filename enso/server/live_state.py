@@ -7,13 +7,15 @@ is plain and unguarded: whoever holds it holds the thread's lock (``enso.server.
 from __future__ import annotations
 
 import time
+from collections import deque
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, NamedTuple, assert_never
 
 from enso import transcript, wire
 from enso.host import contract
 from enso.server import messages as reading
-from enso.server.waiting import dialog_shape, queue_shape
+from enso.server.terminal_text import terminal_text
+from enso.server.waiting import dialog_shape, queue_shape, surface_shape
 
 if TYPE_CHECKING:
     from enso.server.pump import Pump
@@ -25,6 +27,8 @@ WaitingEvent = (
     | contract.QueueChanged
     | contract.ActivityChanged
     | contract.ToolProgress
+    | contract.SurfaceChanged
+    | contract.DraftSuggested
 )
 
 
@@ -95,6 +99,7 @@ class LiveState:
         self.dialogs: dict[str, contract.Dialog] = {}
         self.queue: tuple[contract.QueuedPrompt, ...] = ()
         self.activity: contract.Activity | None = None
+        self.surface = contract.Surface()
         self._callers: dict[str, str] = {}
         self._assembler = reading.MessageAssembler(labels=inspection.labels)
         for entry in self.entries:
@@ -122,8 +127,8 @@ class LiveState:
     def apply(self, event: contract.ThreadEvent) -> list[Change]:
         """Take an event in and tell what changed; the settlement is the registry's."""
         match event:
-            case contract.EntryStored(entry):
-                return self._store(entry)
+            case contract.EntryStored(entry, streamed_as):
+                return self._store(entry, streamed_as)
             case contract.MessageStarted(message_id, provider, model, created_at):
                 self.streaming = StreamingMessage(message_id, provider, model, created_at)
                 return [Change(wire.MessageFrame(message=self.streaming.as_wire()), new=True)]
@@ -137,9 +142,9 @@ class LiveState:
                 self.streaming = None
                 return [Change(wire.MessageDroppedFrame(message_id=message_id))]
             case contract.RunNotice(sentence):
-                return [Change(wire.NoticeFrame(message=sentence))]
-            case contract.RunSettled():
-                return []
+                return [Change(wire.NoticeFrame(message=terminal_text(sentence)))]
+            case contract.RunSettled() | contract.RunBegan() | contract.BranchChanged():
+                return []  # the registry's
             case _:
                 return self._apply_waiting(event)
 
@@ -158,6 +163,11 @@ class LiveState:
                 return []
             case contract.ToolProgress(call_id, text):
                 return self._progress(call_id, text)
+            case contract.SurfaceChanged(surface):
+                self.surface = surface
+                return [Change(wire.SurfaceFrame(surface=surface_shape(surface)))]
+            case contract.DraftSuggested(text):
+                return [Change(wire.DraftFrame(text=reading.mended(text)))]
             case _:
                 assert_never(event)
 
@@ -178,10 +188,42 @@ class LiveState:
         )
         return [Change(frame)]
 
-    def _store(self, entry: transcript.TranscriptEntry) -> list[Change]:
-        streamed = self.streaming is not None and self.streaming.id == entry.id
+    def carry_over(self, before: LiveState) -> None:
+        """Keep what is not in the log when the branch is read anew: what waits and is shown."""
+        self.dialogs, self.queue = before.dialogs, before.queue
+        self.activity, self.surface = before.activity, before.surface
+        self._assembler.set_running(before.running)
+
+    @property
+    def running(self) -> bool:
+        """Whether a run is in flight, for what calls without a result are."""
+        return self._assembler.running
+
+    def _store(self, entry: transcript.TranscriptEntry, streamed_as: str) -> list[Change]:
+        if streamed_as and self._rename(entry, streamed_as):
+            return self._renamed(entry, streamed_as)
+        streaming = self.streaming
+        streamed = streaming is not None and streaming.id in (entry.id, streamed_as)
         if streamed:
             self.streaming = None
+        changes = self._append(entry, streamed=streamed)
+        if streamed and streamed_as:
+            return [_replacing(change, entry.id, streamed_as) for change in changes]
+        return changes
+
+    def _rename(self, entry: transcript.TranscriptEntry, told_as: str) -> bool:
+        """Give an entry that was told before the id that it has in the log."""
+        for at in range(len(self.entries) - 1, -1, -1):
+            if self.entries[at].id == told_as:
+                self.entries[at] = entry
+                return True
+        return False
+
+    def _renamed(self, entry: transcript.TranscriptEntry, told_as: str) -> list[Change]:
+        changes = self._changed(self._assembler.rename(told_as, entry))
+        return [_replacing(change, entry.id, told_as) for change in changes]
+
+    def _append(self, entry: transcript.TranscriptEntry, *, streamed: bool) -> list[Change]:
         self.entries.append(entry)
         self.usage += entry.usage or transcript.Usage()
         if isinstance(entry, transcript.TranscriptMessage):
@@ -221,12 +263,21 @@ class LiveState:
         return [Change(frame)]
 
 
+def _replacing(change: Change, entry_id: str, before: str) -> Change:
+    """The change as one of the message that had another id before."""
+    frame = change.frame
+    if isinstance(frame, wire.MessageFrame) and frame.message.id == entry_id:
+        return Change(frame.model_copy(update={"replaces": before}))
+    return change
+
+
 @dataclass(slots=True)
 class LiveThread:
     """A thread whose runtime is built: busy with a run, or held until its idle time is over.
 
-    ``running``: events go through ``pump``, from the moment a run is begun to its settlement.
-    ``last_activity`` is seconds since the epoch, ``idle_until`` seconds of the monotonic clock.
+    ``running``: events go through ``pump``, from the moment a run is begun to its settlement;
+    ``told`` is what came outside of one and is not taken in yet. ``last_activity`` is seconds since
+    the epoch, ``idle_until`` seconds of the monotonic clock.
     """
 
     hosted: contract.HostedThread
@@ -237,3 +288,4 @@ class LiveThread:
     last_activity: float = field(default_factory=time.time)
     idle_until: float = 0.0
     pump: Pump | None = None
+    told: deque[contract.ThreadEvent] = field(default_factory=deque[contract.ThreadEvent])

@@ -205,6 +205,22 @@ class MessageAssembler:
         self._running = running
         return [] if running else self._settle_live()
 
+    @property
+    def running(self) -> bool:
+        """Whether a run is in flight."""
+        return self._running
+
+    def rename(self, before: str, entry: transcript.TranscriptEntry) -> list[int]:
+        """The message that was fed under the id ``before`` is this entry; the indexes changed."""
+        if not isinstance(entry, transcript.TranscriptMessage):
+            return []
+        for index in range(len(self._drafts) - 1, -1, -1):
+            if self._drafts[index].entry.id == before:
+                self._drafts[index].entry = entry
+                self._dirty.add(index)
+                return [index]
+        return []
+
     def _feed_message(self, entry: transcript.TranscriptMessage) -> list[int]:
         changed = self._settle_live()
         going_on = self._running and entry.stop_reason not in ("error", "aborted")

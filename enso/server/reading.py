@@ -22,7 +22,7 @@ from enso.server.registry import ThreadRegistry
 from enso.server.slots import Slot
 from enso.server.stats import stats_shape
 from enso.server.status import cold_status, live_context, live_status, mode_shape, usage_shape
-from enso.server.waiting import dialog_shape, queue_shape
+from enso.server.waiting import dialog_shape, queue_shape, shown_surface
 
 _T = TypeVar("_T")
 
@@ -71,6 +71,7 @@ class ThreadReading:
     what_to_do: str = ""
     dialogs: tuple[wire.Dialog, ...] = ()
     queue: tuple[wire.QueuedPrompt, ...] = ()
+    surface: wire.Surface | None = None
     skipped_lines: int = 0
 
     @property
@@ -116,6 +117,7 @@ class ThreadReading:
             model=self.model,
             open_dialogs=list(self.dialogs),
             queue=list(self.queue),
+            surface=self.surface,
         )
 
 
@@ -210,6 +212,7 @@ class Reader:
             what_to_do="" if model else self._host.readiness(state.entries).what_to_do,
             dialogs=tuple(dialog_shape(dialog) for dialog in state.dialogs.values()),
             queue=tuple(queue_shape(state.queue)),
+            surface=shown_surface(state.surface),
         )
 
     def _cold(self, stored: contract.StoredThreadRead) -> ThreadReading:

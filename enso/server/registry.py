@@ -7,6 +7,7 @@ a file or writes one; the host does (``enso.host.contract``).
 from __future__ import annotations
 
 import logging
+import threading
 import time
 from collections.abc import Callable, Sequence
 from functools import partial
@@ -179,6 +180,7 @@ class ThreadRegistry:
                 if built:
                     self._close(slot)
                 raise Refused(refused.status, refused.code, str(refused)) from refused
+            self._take_told(slot, live)
             if anew:
                 live.state = self._fold(live.hosted)
                 slot.follows.restart()
@@ -255,11 +257,31 @@ class ThreadRegistry:
     # -- events ---------------------------------------------------------------------------------
 
     def _offer(self, slot: Slot, live: LiveThread, event: contract.ThreadEvent) -> None:
+        """Take an event from a runtime; never waits for the slot's lock.
+
+        What is told outside of a run comes from whoever did it, with the lock held, or from a
+        worker of the runtime's for which that one may be waiting: then it is left for who holds it.
+        """
         if live.running and live.pump is not None:
             live.pump.offer(event)
+            return
+        live.told.append(event)
+        if slot.lock.acquire(blocking=False):
+            try:
+                self._take_told(slot, live)
+            finally:
+                slot.lock.release()
         else:
-            # What is stored outside of a run is told by whoever did it, with the lock held.
-            self._take_events(slot, live, [event])
+            threading.Thread(target=self._take_told, args=(slot, live), daemon=True).start()
+
+    def _take_told(self, slot: Slot, live: LiveThread) -> None:
+        """Take in what was told while another held the lock, in order."""
+        with slot.lock:
+            events: list[contract.ThreadEvent] = []
+            while live.told:
+                events.append(live.told.popleft())
+            if events:
+                self._take_events(slot, live, events)
 
     def _take_events(
         self, slot: Slot, live: LiveThread, events: Sequence[contract.ThreadEvent]
@@ -269,12 +291,17 @@ class ThreadRegistry:
             if slot.live is not live:
                 return
             for event in events:
+                if isinstance(event, contract.BranchChanged):
+                    self._read_anew(slot, live)
+                    continue
                 changes = live.state.apply(event)
                 marks = marks or not isinstance(event, _UNMARKED)
                 if isinstance(event, contract.EntryStored):
                     changes += self._after_entry(live, event.entry)
                 elif isinstance(event, _STATUS_EVENTS):
                     changes.append(Change(live_status(live)))
+                elif isinstance(event, contract.RunBegan):
+                    changes += self._begin_unasked(slot, live)
                 elif isinstance(event, contract.RunSettled):
                     changes += self._settle(slot, live)
                 self._publish(slot, changes)
@@ -295,6 +322,22 @@ class ThreadRegistry:
             used = model_in_use(self._host, model, live.state.entries)
             return [Change(wire.ModelFrame(model=used))]
         return []
+
+    def _begin_unasked(self, slot: Slot, live: LiveThread) -> list[Change]:
+        """A run began that nobody prompted: its events go on to come without a pump."""
+        if live.busy:
+            return []
+        live.busy = True
+        live.generation = self._next_generation(slot.thread_id)
+        live.last_activity = time.time()
+        live.state.begin_run()
+        return [Change(live_status(live))]
+
+    def _read_anew(self, slot: Slot, live: LiveThread) -> None:
+        """The branch is another one: every eye gets it whole."""
+        before, live.state = live.state, self._fold(live.hosted)
+        live.state.carry_over(before)
+        slot.follows.restart()
 
     def _settle(self, slot: Slot, live: LiveThread) -> list[Change]:
         live.busy = live.running = False

@@ -7,6 +7,7 @@ from collections.abc import Iterable
 from enso import wire
 from enso.host import contract
 from enso.server.shapes import iso_time, json_value, mended
+from enso.server.terminal_text import terminal_text
 
 
 def dialog_shape(dialog: contract.Dialog) -> wire.Dialog:
@@ -27,9 +28,16 @@ def dialog_shape(dialog: contract.Dialog) -> wire.Dialog:
         ],
         tool=tool,
         directory=mended(dialog.directory) or None,
+        draft=mended(dialog.draft) or None,
+        placeholder=mended(dialog.placeholder) or None,
         created_at=iso_time(dialog.created_at),
         expires_at=iso_time(dialog.expires_at),
     )
+
+
+def _shown(text: str) -> str:
+    """Text that an extension wrote for a terminal, without what only a terminal understands."""
+    return terminal_text(mended(text))
 
 
 def queue_shape(items: Iterable[contract.QueuedPrompt]) -> list[wire.QueuedPrompt]:
@@ -38,6 +46,27 @@ def queue_shape(items: Iterable[contract.QueuedPrompt]) -> list[wire.QueuedPromp
         wire.QueuedPrompt(id=item.id, message=mended(item.message), when=item.when)
         for item in items
     ]
+
+
+def surface_shape(surface: contract.Surface) -> wire.Surface:
+    """What extensions show, as it is sent."""
+    return wire.Surface(
+        statuses=[_shown(status) for status in surface.statuses],
+        widgets=[
+            wire.Widget(
+                key=_shown(widget.key),
+                lines=[_shown(line) for line in widget.lines],
+                below=widget.below,
+            )
+            for widget in surface.widgets
+        ],
+        title=_shown(surface.title) or None,
+    )
+
+
+def shown_surface(surface: contract.Surface) -> wire.Surface | None:
+    """The same; ``None`` when nothing is shown."""
+    return surface_shape(surface) if surface != contract.Surface() else None
 
 
 def activity_shape(activity: contract.Activity | None) -> wire.Activity | None:

@@ -18,6 +18,7 @@ from enso.wire.contexts import (
 )
 from enso.wire.frames import (
     DialogFrame,
+    DraftFrame,
     Frame,
     HeartbeatFrame,
     Link,
@@ -32,6 +33,7 @@ from enso.wire.frames import (
     RailFrame,
     SnapshotFrame,
     StatusFrame,
+    SurfaceFrame,
     ToolProgressFrame,
     UsageFrame,
 )
@@ -80,8 +82,10 @@ from enso.wire.state import (
     Models,
     QueuedPrompt,
     Status,
+    Surface,
     Waiting,
     WaitingDialog,
+    Widget,
 )
 from enso.wire.stats import RequestStats, ThreadStats, ToolStats, TurnStats
 from enso.wire.threads import (
@@ -115,6 +119,7 @@ __all__ = [
     "DialogTool",
     "Done",
     "Draft",
+    "DraftFrame",
     "EmittedEvent",
     "EntryRequest",
     "Error",
@@ -162,6 +167,8 @@ __all__ = [
     "StoredEntry",
     "StoredThread",
     "StoredThreads",
+    "Surface",
+    "SurfaceFrame",
     "TextPart",
     "ThinkingPart",
     "ThreadContext",
@@ -181,5 +188,6 @@ __all__ = [
     "UsageFrame",
     "Waiting",
     "WaitingDialog",
+    "Widget",
     "left_out",
 ]

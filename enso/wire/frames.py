@@ -8,7 +8,7 @@ from pydantic import Field
 
 from enso.wire.messages import InterruptedTail, Message, MessagePart, PermissionMode, Usage
 from enso.wire.shape import Shape, left_out
-from enso.wire.state import Context, Dialog, ModelInUse, QueuedPrompt, Status
+from enso.wire.state import Context, Dialog, ModelInUse, QueuedPrompt, Status, Surface
 from enso.wire.threads import StoredThread
 
 
@@ -27,6 +27,7 @@ class SnapshotFrame(Shape):
     open_dialogs: list[Dialog] = Field(default_factory=list[Dialog])
     queue: list[QueuedPrompt] = Field(default_factory=list[QueuedPrompt])
     model: ModelInUse | None = left_out()
+    surface: Surface | None = left_out()
 
 
 class StatusFrame(Status):
@@ -36,10 +37,14 @@ class StatusFrame(Status):
 
 
 class MessageFrame(Shape):
-    """A message as it now is: a new one, or one that changed."""
+    """A message as it now is: a new one, or one that changed.
+
+    ``replaces`` is the id that the same message had until now: it takes that one's place.
+    """
 
     type: Literal["message"] = "message"
     message: Message
+    replaces: str | None = left_out()
 
 
 class MessageDroppedFrame(Shape):
@@ -137,6 +142,20 @@ class ModelFrame(Shape):
     model: ModelInUse | None
 
 
+class SurfaceFrame(Shape):
+    """What extensions show changed; ``surface`` is all of it."""
+
+    type: Literal["surface"] = "surface"
+    surface: Surface
+
+
+class DraftFrame(Shape):
+    """A text for the composer, unless a person has begun another there."""
+
+    type: Literal["draft"] = "draft"
+    text: str
+
+
 class HeartbeatFrame(Shape):
     """Nothing changed; the connection lives. ``at`` is ISO 8601 in UTC."""
 
@@ -159,6 +178,8 @@ Frame = Annotated[
     | ToolProgressFrame
     | RailFrame
     | NoticeFrame
+    | SurfaceFrame
+    | DraftFrame
     | HeartbeatFrame,
     Field(discriminator="type"),
 ]

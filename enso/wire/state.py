@@ -64,6 +64,8 @@ class Dialog(Shape):
     options: list[DialogOption]
     tool: DialogTool | None = left_out()
     directory: str | None = left_out()
+    draft: str | None = left_out()
+    placeholder: str | None = left_out()
     created_at: str | None = left_out()
     expires_at: str | None = left_out()
 
@@ -74,6 +76,22 @@ class QueuedPrompt(Shape):
     id: str
     message: str
     when: Literal["steer", "after"]
+
+
+class Widget(Shape):
+    """Lines that an extension keeps beside the composer: above it, or ``below``."""
+
+    key: str
+    lines: list[str]
+    below: bool = False
+
+
+class Surface(Shape):
+    """What extensions show beside the conversation: short states, widgets, a title of the page."""
+
+    statuses: list[str] = Field(default_factory=list[str])
+    widgets: list[Widget] = Field(default_factory=list[Widget])
+    title: str | None = left_out()
 
 
 class ModelInUse(Shape):
@@ -107,7 +125,7 @@ class Command(Shape):
 
     name: str
     description: str
-    source: Literal["enso", "prompt", "skill"]
+    source: Literal["enso", "prompt", "skill", "extension"]
     argument_hint: str | None = left_out()
 
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from pydantic import Field
+
 from enso.wire.messages import PermissionMode
 from enso.wire.shape import Shape, left_out
 
@@ -64,7 +66,11 @@ class EmittedEvent(Shape):
 
 
 class ThreadInspection(Shape):
-    """One live thread in full. ``emittedEvents``: what the current or last run told, in order."""
+    """One live thread in full. ``emittedEvents``: what the current or last run told, in order.
+
+    ``unknownEvents`` counts what the runtime's program said that Enso does not know, ``said`` is
+    the end of what it wrote to its errors.
+    """
 
     thread_id: str
     session_id: str
@@ -80,6 +86,9 @@ class ThreadInspection(Shape):
     loaded_extension_paths: list[str]
     emitted_events: list[EmittedEvent]
     entries: list[InspectedEntry]
+    runtime: str | None = left_out()
+    unknown_events: dict[str, int] = Field(default_factory=dict[str, int])
+    said: list[str] = Field(default_factory=list[str])
 
 
 class ErrorBody(Shape):

@@ -19,8 +19,8 @@ from enso.host.contract import (
     ThreadRuntime,
 )
 from enso.host.decode import decode_branch
-from enso.host.runtimes.builtin import BuiltinRuntimes
 from enso.host.session_file import SessionFile
+from enso.host.session_host import RuntimeFactory
 from enso.transcript import TranscriptEntry, TranscriptMessage
 
 _Event = TypeVar("_Event")
@@ -31,7 +31,7 @@ PATIENCE = 60
 class LiveThread:
     """One thread. ``events`` are all that its runtime told, in order."""
 
-    def __init__(self, runtimes: BuiltinRuntimes, session: SessionFile) -> None:
+    def __init__(self, runtimes: RuntimeFactory, session: SessionFile) -> None:
         self.runtimes = runtimes
         self.session = session
         self.events: list[ThreadEvent] = []
@@ -151,7 +151,7 @@ class LiveThread:
 
 
 def new_thread(
-    runtimes: BuiltinRuntimes, root: Path, thread_id: str = "a-thread", cwd: Path | None = None
+    runtimes: RuntimeFactory, root: Path, thread_id: str = "a-thread", cwd: Path | None = None
 ) -> LiveThread:
     """A thread that has no file yet."""
     session = SessionFile.create(root / "sessions", thread_id, cwd or root)
@@ -159,7 +159,7 @@ def new_thread(
 
 
 def stored_thread(
-    runtimes: BuiltinRuntimes, root: Path, entries: Sequence[Mapping[str, Any]]
+    runtimes: RuntimeFactory, root: Path, entries: Sequence[Mapping[str, Any]]
 ) -> LiveThread:
     """A thread whose file holds these entries (``type`` and fields), opened again."""
     session = SessionFile.create(root / "sessions", "a-stored-thread", root)

@@ -492,6 +492,7 @@ def test_a_snapshot_says_everything_that_can_change() -> None:
         ("usage-k", "innerMorph"),
         ("context-k", "innerMorph"),
         ("queue-k", "innerMorph"),
+        ("surface-k", "innerMorph"),
         ("mode-k", "innerHTML"),
         ("modes-k", "innerMorph"),
         ("welcome-mode-k", "innerHTML"),
@@ -568,6 +569,7 @@ def test_every_kind_of_frame_is_drawn() -> None:
     drawn_here = {
         "snapshot", "status", "message", "message-dropped", "part-delta", "part", "usage", "mode",
         "model", "dialog", "queue", "tool-progress", "rail", "notice", "heartbeat",
+        "surface", "draft",
     }  # fmt: skip
     union = typing.get_args(typing.get_args(wire.Frame)[0])
     assert {shape.model_fields["type"].default for shape in union} == drawn_here
@@ -748,3 +750,30 @@ def test_a_template_trusts_nothing_by_itself(path: Path) -> None:
     source = path.read_text()
     assert "|safe" not in source.replace(" ", "")
     assert not re.search(r"\son\w+=|\sstyle=|<style|<script(?! src=)|hx-on|hx-vals='?js:", source)
+
+
+def test_a_message_takes_the_place_of_the_one_it_replaces() -> None:
+    """Its element is aimed at by the id that it had; no other is added."""
+    message = wire.Message(id="a1", role="assistant", parts=[wire.TextPart(content="Hello")])
+    frame = wire.MessageFrame(message=message, replaces="live-1")
+    ((target, swap, html),) = pieces(draw(frame, new=False))
+    assert (target, swap) == ("m-k-live-1", "outerMorph")
+    assert 'id="m-k-a1"' in html
+
+
+def test_what_extensions_show_is_drawn_as_text() -> None:
+    """States, widgets and a title, escaped; nothing when nothing is shown."""
+    surface = wire.Surface(
+        statuses=["<b>1"], widgets=[wire.Widget(key="w", lines=["<i>", "two"])], title='"T"'
+    )
+    ((target, swap, html),) = pieces(draw(wire.SurfaceFrame(surface=surface)))
+    assert (target, swap) == ("surface-k", "innerMorph")
+    assert "&lt;b&gt;1" in html
+    assert "&lt;i&gt;\ntwo" in html
+    assert 'data-page-title="&#34;T&#34;"' in html
+    assert pieces(draw(wire.SurfaceFrame(surface=wire.Surface())))[0][2].strip() == ""
+
+
+def test_a_draft_is_text_for_the_composer() -> None:
+    """Escaped, into its own place."""
+    assert pieces(draw(wire.DraftFrame(text="<b>"))) == [("draft-k", "innerHTML", "&lt;b&gt;")]

@@ -26,8 +26,10 @@ from enso.host.contract.context import (
 )
 from enso.host.contract.events import (
     ActivityChanged,
+    BranchChanged,
     DialogClosed,
     DialogOpened,
+    DraftSuggested,
     EntryStored,
     EventListener,
     MessageDropped,
@@ -36,8 +38,10 @@ from enso.host.contract.events import (
     PartReplaced,
     PartStarted,
     QueueChanged,
+    RunBegan,
     RunNotice,
     RunSettled,
+    SurfaceChanged,
     ThreadEvent,
     ToolProgress,
 )
@@ -86,12 +90,15 @@ from enso.host.contract.waiting import (
     ModelInUse,
     PromptImage,
     QueuedPrompt,
+    Surface,
+    Widget,
 )
 
 __all__ = [
     "Activity",
     "ActivityChanged",
     "AgentHost",
+    "BranchChanged",
     "BranchContext",
     "BranchRequest",
     "BranchRequestDetail",
@@ -109,6 +116,7 @@ __all__ = [
     "DialogClosed",
     "DialogOpened",
     "DialogOption",
+    "DraftSuggested",
     "EntryStored",
     "EventListener",
     "Found",
@@ -138,6 +146,7 @@ __all__ = [
     "RequestNumber",
     "RequestOutcome",
     "RequestStats",
+    "RunBegan",
     "RunNotice",
     "RunSettled",
     "SessionDirectoryRefused",
@@ -149,6 +158,8 @@ __all__ = [
     "StoredThreadContext",
     "StoredThreadRead",
     "StoredThreadStats",
+    "Surface",
+    "SurfaceChanged",
     "ThreadEnd",
     "ThreadEvent",
     "ThreadNotStored",
@@ -160,6 +171,7 @@ __all__ = [
     "ToolStats",
     "TreeKind",
     "TurnStats",
+    "Widget",
     "first_line",
     "joint_spend",
 ]

@@ -6,20 +6,29 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Literal
 
-from enso.host.contract.waiting import Activity, Dialog, QueuedPrompt
+from enso.host.contract.waiting import Activity, Dialog, QueuedPrompt, Surface
 from enso.transcript import Part, Refusal, TranscriptEntry
 
 
 @dataclass(frozen=True, slots=True)
 class EntryStored:
-    """The branch grew by this entry; it ends the streaming message of the same id."""
+    """The branch grew by this entry; it ends the streaming message of the same id.
+
+    A runtime whose log is written by another program learns an entry's id only when it is there:
+    ``streamed_as`` then is the id under which the message streamed, or under which the same entry
+    was told before. It is the entry's place that is kept, not the id.
+    """
 
     entry: TranscriptEntry
+    streamed_as: str = ""
 
 
 @dataclass(frozen=True, slots=True)
 class MessageStarted:
-    """An assistant message begins to stream; ``message_id`` is the id its entry will have."""
+    """An assistant message begins to stream; ``message_id`` is the id its entry will have.
+
+    Or the one that its ``EntryStored`` names as ``streamed_as``.
+    """
 
     message_id: str
     provider: str
@@ -99,6 +108,30 @@ class ActivityChanged:
 
 
 @dataclass(frozen=True, slots=True)
+class BranchChanged:
+    """The log now continues from another entry, or its entries have other ids: read it anew."""
+
+
+@dataclass(frozen=True, slots=True)
+class RunBegan:
+    """A run began that nobody prompted: an extension started it. It settles as any other."""
+
+
+@dataclass(frozen=True, slots=True)
+class DraftSuggested:
+    """A text for the composer: an extension's, or a prompt that came to nothing."""
+
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class SurfaceChanged:
+    """What extensions show beside the conversation, as it now is."""
+
+    surface: Surface
+
+
+@dataclass(frozen=True, slots=True)
 class RunNotice:
     """A sentence for the person, not part of the transcript."""
 
@@ -125,6 +158,10 @@ ThreadEvent = (
     | ToolProgress
     | QueueChanged
     | ActivityChanged
+    | BranchChanged
+    | RunBegan
+    | DraftSuggested
+    | SurfaceChanged
     | RunNotice
     | RunSettled
 )

@@ -21,6 +21,8 @@ class HostedThreadInspection:
     """What one live thread holds. ``session_file`` is ``None`` until the file exists.
 
     ``labels`` are those of the whole file, by the ids of the entries that they are on.
+    ``runtime`` names what runs it. ``unknown_events`` counts by kind what a runtime of another
+    program said that Enso does not know; ``said`` is the end of what it wrote to its errors.
     """
 
     session_id: str
@@ -31,6 +33,9 @@ class HostedThreadInspection:
     commands: tuple[str, ...]
     name: str | None = None
     labels: Mapping[str, str] = field(default_factory=dict[str, str])
+    runtime: str = ""
+    unknown_events: Mapping[str, int] = field(default_factory=dict[str, int])
+    said: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -22,8 +22,9 @@ class ThreadRuntime(Protocol):
 
     A run begins with ``prompt`` or ``compact`` and ends with ``RunSettled``; its events reach the
     one listener in order, from a worker of the runtime's, which must not be held up. What is stored
-    outside of a run is told before the method that stores it returns, from the caller's worker.
-    Entries stay in memory until the first answer begins: a thread without one leaves no file.
+    outside of a run is told before the method that stores it returns; the listener must not wait
+    for a lock that a caller of a method holds. Entries stay in memory until the first answer
+    begins: a thread without one leaves no file.
     """
 
     def listen(self, listener: EventListener) -> None:

@@ -20,8 +20,8 @@ class Dialog:
 
     A ``permission`` asks about a call of ``tool_name`` with ``arguments``; its values are ``once``,
     ``thread`` and ``deny``. A ``confirm``'s are ``yes`` and ``no``. An ``input`` or ``editor`` is
-    answered by any text. ``directory`` is where the call would run, where that is known. Times are
-    milliseconds since the epoch.
+    answered by any text, begun from ``draft``. ``directory`` is where the call would run, where
+    that is known. Times are milliseconds since the epoch.
     """
 
     id: str
@@ -33,6 +33,8 @@ class Dialog:
     arguments: Any = None
     tool_call_id: str = ""
     directory: str = ""
+    draft: str = ""
+    placeholder: str = ""
     created_at: int
     expires_at: int | None = None
 
@@ -73,16 +75,35 @@ class Activity:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Widget:
+    """Lines that an extension keeps beside the composer."""
+
+    key: str
+    lines: tuple[str, ...]
+    below: bool = False
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Surface:
+    """What extensions show beside the conversation: short states, widgets, a title."""
+
+    statuses: tuple[str, ...] = ()
+    widgets: tuple[Widget, ...] = ()
+    title: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Command:
     """A slash command, named without its slash.
 
-    ``prompt`` and ``skill`` ones are expanded by the runtime when a prompt begins with them; an
-    ``enso`` one is done by whoever takes it from the person, through the contract's methods.
+    ``prompt`` and ``skill`` ones are expanded by the runtime when a prompt begins with them, an
+    ``extension``'s is run by it; an ``enso`` one is done by whoever takes it from the person,
+    through the contract's methods.
     """
 
     name: str
     description: str
-    source: Literal["enso", "prompt", "skill"]
+    source: Literal["enso", "prompt", "skill", "extension"]
     argument_hint: str = ""
 
 

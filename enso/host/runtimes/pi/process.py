@@ -105,7 +105,7 @@ class PiProcess:
 
     # -- requests ---------------------------------------------------------------------------------
 
-    def ask(self, command: str, *, limit: float = ANSWER_SECONDS, **fields: Any) -> Any:
+    def ask(self, command: str, /, *, limit: float = ANSWER_SECONDS, **fields: Any) -> Any:
         """Send a command and wait for its answer's ``data``; raises ``PiFailed`` without one.
 
         Must not be called from the worker that hears.
@@ -116,7 +116,7 @@ class PiProcess:
         except FutureTimeout:
             raise PiSilent(f"pi did not answer {command} within {limit:g} seconds.") from None
 
-    def start(self, command: str, **fields: Any) -> Future[Any]:
+    def start(self, command: str, /, **fields: Any) -> Future[Any]:
         """Send a command; its answer's ``data``, or ``PiFailed``, comes to the future.
 
         What is called back is called in the worker that hears, in the order of what pi said.

@@ -99,15 +99,15 @@ def _asked(command: tuple[str, ...]) -> PiProgram:
             check=False,
         )
     except OSError as error:
-        raise PiUnusable(f"{command[0]} cannot be started: {error.strerror}.") from error
+        raise PiUnusable(f"{command[-1]} cannot be started: {error.strerror}.") from error
     except subprocess.TimeoutExpired as error:
         raise PiUnusable(
-            f"{command[0]} --version did not answer within {_VERSION_SECONDS:g} seconds."
+            f"{command[-1]} --version did not answer within {_VERSION_SECONDS:g} seconds."
         ) from error
     said = (done.stdout.strip() or done.stderr).decode("utf-8", "replace").strip()  # 0.73: stderr
     version = _VERSION.fullmatch(said.splitlines()[-1].strip()) if said else None
     if done.returncode or version is None:
-        raise PiUnusable(_no_version(command[0], done.returncode, done.stderr or done.stdout))
+        raise PiUnusable(_no_version(command[-1], done.returncode, done.stderr or done.stdout))
     return PiProgram(command, version[0], _protocol(version))
 
 

@@ -1,0 +1,109 @@
+"""What waits in pi's two queues, with ids of ours: pi names queued messages by their text alone.
+
+Owns which text of pi's is which item: a template or a skill is expanded before it is queued, so a
+text that comes just after a message was sent is that message's, whatever it says.
+"""
+
+from __future__ import annotations
+
+import threading
+import uuid
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, Final, Literal
+
+from enso.host.contract import PromptImage, QueueChanged, QueuedPrompt
+from enso.host.json_lines import clean_text
+
+When = Literal["steer", "after"]
+FIELDS: Final[Mapping[When, str]] = {"steer": "steering", "after": "followUp"}
+
+
+@dataclass(slots=True)
+class Waiting:
+    """A queued message; ``text`` is how pi has it, ``None`` until pi told of it."""
+
+    item: QueuedPrompt
+    images: tuple[PromptImage, ...] = ()
+    text: str | None = None
+
+
+@dataclass(slots=True)
+class _Lane:
+    waiting: list[Waiting] = field(default_factory=list[Waiting])
+
+    def take(self, texts: Sequence[str], when: When) -> None:
+        """Bring the items in line with pi's texts, which are in the order of delivery."""
+        left = list(self.waiting)
+        self.waiting = [_match(left, text) or _foreign(text, when) for text in texts]
+        self.waiting += [one for one in left if one.text is None]
+
+
+class PiQueue:
+    """The queue of one thread; ``tell`` hears of every change. Thread-safe."""
+
+    def __init__(self, tell: Callable[[QueueChanged], None]) -> None:
+        self._tell = tell
+        self._lock = threading.RLock()
+        self._lanes: dict[When, _Lane] = {"steer": _Lane(), "after": _Lane()}
+
+    def sending(self, message: str, images: Sequence[PromptImage], when: When) -> Waiting:
+        """A message is about to be sent: the text that pi tells next is its."""
+        item = QueuedPrompt(id=uuid.uuid4().hex[:12], message=message, when=when)
+        waiting = Waiting(item, tuple(images))
+        with self._lock:
+            self._lanes[when].waiting.append(waiting)
+        return waiting
+
+    def not_sent(self, waiting: Waiting) -> None:
+        """Pi did not take it, or handled it at once: it waits no more."""
+        with self._lock:
+            lane = self._lanes[waiting.item.when]
+            if waiting.text is None and waiting in lane.waiting:
+                lane.waiting.remove(waiting)
+
+    def update(self, record: Mapping[str, Any]) -> None:
+        """Take in a ``queue_update``."""
+        with self._lock:
+            for when, name in FIELDS.items():
+                self._lanes[when].take(_texts(record.get(name)), when)
+            self._tell(QueueChanged(self.items))
+
+    def clear(self) -> None:
+        """Nothing waits any more."""
+        with self._lock:
+            waited = bool(self.items)
+            self._lanes = {"steer": _Lane(), "after": _Lane()}
+            if waited:
+                self._tell(QueueChanged(()))
+
+    @property
+    def items(self) -> tuple[QueuedPrompt, ...]:
+        """What waits: what steers first, for it is delivered first."""
+        return tuple(waiting.item for waiting in self.waiting if waiting.text is not None)
+
+    @property
+    def waiting(self) -> list[Waiting]:
+        """The same with images and pi's texts, also what pi has not told of yet."""
+        with self._lock:
+            return [*self._lanes["steer"].waiting, *self._lanes["after"].waiting]
+
+
+def _match(left: list[Waiting], text: str) -> Waiting | None:
+    """Take out the item that this text is: the first of the same text, else one just sent."""
+    found = next((one for one in left if one.text == text), None)
+    found = found or next((one for one in left if one.text is None), None)
+    if found is not None:
+        left.remove(found)
+        found.text = text
+    return found
+
+
+def _foreign(text: str, when: When) -> Waiting:
+    """An item that an extension queued."""
+    item = QueuedPrompt(id=uuid.uuid4().hex[:12], message=text, when=when)
+    return Waiting(item, text=text)
+
+
+def _texts(value: Any) -> list[str]:
+    return [clean_text(text) for text in value if isinstance(text, str)] if value else []
