@@ -194,7 +194,7 @@ class FrameDrawer:
     def _attempts(self, message: wire.Message, aim: _Aim, streamed_as: str) -> str:
         """The bubble of all refused attempts in a row, when this is another; else nothing."""
         before = aim.streams.refused
-        ended = message.id == aim.streams.streaming and message.id not in {m.id for m in before}
+        ended = streamed_as == aim.streams.streaming and message.id not in {m.id for m in before}
         if message.streaming or not (aim.new or ended):
             return ""  # what stood there before is no other attempt: its label changed
         if not looks.is_refused(message):
