@@ -8,7 +8,7 @@ stamped when it is asked for and its entry when it is stored, a tool's result wh
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Final, cast
 
@@ -19,10 +19,10 @@ from enso.host.contract import (
     RequestStats,
     TurnStats,
 )
-from enso.host.stats_places import Places, message_of, role_of
+from enso.host.stats_places import Places, message_of
 from enso.host.stats_tools import ToolCounts, ToolResult
 from enso.host.stored_values import Stored, count_of, milliseconds, object_of, text_of
-from enso.host.usage import total_usage, usage_of_entry
+from enso.host.usage import usage_of_entry
 from enso.transcript import Usage
 
 MOST_OF_A_PROMPT: Final = 200
@@ -50,20 +50,26 @@ def branch_stats(entries: Sequence[Stored], branch: Iterable[Stored]) -> BranchS
     fold = _Fold(unique, {entry["id"] for entry in branch})
     for entry in unique.values():
         fold.add(entry)
+    # Requests are the entries that use anything: their sum is the sum over the file.
     return BranchStats(
-        totals=total_usage(unique.values()),
+        totals=sum(usages_of(fold.requests), Usage()),
         requests=tuple(fold.requests),
         turns=tuple(turn.stats() for turn in fold.turns),
         tools=fold.tools.stats(),
     )
 
 
+def usages_of(requests: Iterable[RequestStats]) -> Iterator[Usage]:
+    """What the requests used, of which that is stored."""
+    return (request.usage for request in requests if request.usage is not None)
+
+
 # -- when and how long ----------------------------------------------------------------------------
 
 
-def _began(entry: Stored) -> int | None:
+def _began(entry: Stored, message: Stored) -> int | None:
     """The time of the entry's message, else the entry's own: as a transcript has it."""
-    own = count_of(message_of(entry).get("timestamp"))
+    own = count_of(message.get("timestamp"))
     return own if own is not None else milliseconds(entry.get("timestamp"))
 
 
@@ -76,8 +82,7 @@ def _between(start: int | None, end: int | None) -> int | None:
     return end - start if start is not None and end is not None and end >= start else None
 
 
-def _answer_duration(entry: Stored) -> int | None:
-    message = message_of(entry)
+def _answer_duration(entry: Stored, message: Stored) -> int | None:
     told = count_of(message.get("durationMs"))
     started = count_of(message.get("timestamp"))
     return told if told is not None else _between(started, _stored_at(entry))
@@ -86,11 +91,10 @@ def _answer_duration(entry: Stored) -> int | None:
 # -- requests and turns ---------------------------------------------------------------------------
 
 
-def _request_kind(entry: Stored, usage: Usage | None) -> RequestKind | None:
+def _request_kind(entry: Stored, role: Any, usage: Usage | None) -> RequestKind | None:
     """What a model was asked for this entry; ``None`` when none was."""
     kind = entry.get("type")
     if kind == "message":
-        role = role_of(entry)
         if role == "assistant":
             return "answer"
         return "tool" if usage is not None and role == "toolResult" else None
@@ -98,15 +102,15 @@ def _request_kind(entry: Stored, usage: Usage | None) -> RequestKind | None:
     return _KINDS.get(kind) if usage is not None and isinstance(kind, str) else None
 
 
-def _outcome(entry: Stored) -> RequestOutcome:
-    reason = message_of(entry).get("stopReason")
+def _outcome(message: Stored) -> RequestOutcome:
+    reason = message.get("stopReason")
     return _OUTCOMES.get(reason, "done") if isinstance(reason, str) else "done"
 
 
-def _calls(entry: Stored) -> list[Stored]:
-    """The tool calls of an answer."""
-    content = message_of(entry).get("content")
-    if role_of(entry) != "assistant" or not isinstance(content, list):
+def _calls(answer: Stored) -> list[Stored]:
+    """The tool calls of an answer's message."""
+    content = answer.get("content")
+    if not isinstance(content, list):
         return []
     blocks = [object_of(block) for block in cast("list[Any]", content)]
     return [block for block in blocks if block.get("type") == "toolCall"]
@@ -131,7 +135,6 @@ class _Turn:
 
     def stats(self) -> TurnStats:
         """The turn with its sums."""
-        usages = (request.usage for request in self.requests if request.usage is not None)
         return TurnStats(
             prompt_id=self.prompt_id,
             prompt=self.prompt,
@@ -142,7 +145,7 @@ class _Turn:
             refused=sum(request.outcome == "refused" for request in self.requests),
             tool_calls=sum(request.tool_calls for request in self.requests),
             tool_errors=self.tool_errors,
-            usage=sum(usages, Usage()),
+            usage=sum(usages_of(self.requests), Usage()),
         )
 
 
@@ -169,16 +172,17 @@ class _Fold:
 
     def add(self, entry: Stored) -> None:
         """Take in the next entry."""
-        role = role_of(entry)
+        message = message_of(entry)
+        role, usage = message.get("role"), usage_of_entry(entry)
         if role == "user":
             self._turn_of(entry)
-        usage = usage_of_entry(entry)
-        request = _request_kind(entry, usage)
-        duration = _answer_duration(entry) if role == "assistant" else None
+            return
+        duration = _answer_duration(entry, message) if role == "assistant" else None
         if role == "toolResult":
-            duration = self._add_result(entry)
-        if request is not None:
-            self._add_request(entry, request, usage, duration)
+            duration = self._add_result(entry, message, usage)
+        kind = _request_kind(entry, role, usage)
+        if kind is not None:
+            self._add_request(entry, kind, usage, duration)
 
     def _turn_of(self, entry: Stored) -> int:
         """The index of the entry's turn, which begins with it when there is none."""
@@ -188,7 +192,7 @@ class _Fold:
             self._indexes[key] = len(self.turns)
             first = entry if prompt_id is None else self._by_id[prompt_id]
             words = _beginning(first) if prompt_id is not None else ""
-            self.turns.append(_Turn(prompt_id, words, key[1], _began(first)))
+            self.turns.append(_Turn(prompt_id, words, key[1], _began(first, message_of(first))))
         return self._indexes[key]
 
     def _add_request(
@@ -196,37 +200,37 @@ class _Fold:
     ) -> None:
         index = self._turn_of(entry)
         message = message_of(entry) or entry
-        calls = _calls(entry)
+        began = _began(entry, message)
+        calls = _calls(message) if kind == "answer" else []
         request = RequestStats(
             entry_id=entry["id"],
             kind=kind,
             on_branch=entry["id"] in self._on_branch,
             turn=index,
-            at=_began(entry),
+            at=began,
             provider=text_of(message.get("provider")),
             model=text_of(message.get("model")),
             usage=usage,
             duration_ms=duration,
             tool_calls=len(calls),
-            outcome=_outcome(entry),
+            outcome=_outcome(message),
         )
         self.requests.append(request)
-        turn = self.turns[index]
-        turn.requests.append(request)
+        self.turns[index].requests.append(request)
         if kind == "answer":
-            turn.reach(_stored_at(entry) or _began(entry))
-        self.tools.call(entry["id"], calls)
+            stored = _stored_at(entry)
+            self.turns[index].reach(stored if stored is not None else began)
+            self.tools.call(entry["id"], calls)
 
-    def _add_result(self, entry: Stored) -> int | None:
+    def _add_result(self, entry: Stored, message: Stored, usage: Usage | None) -> int | None:
         """Count a result that has its call, as the pane shows it; returns how long it took."""
         answer_id = self._places.answer(entry["id"])
-        message = message_of(entry)
-        result = ToolResult.of(message, usage_of_entry(entry))
+        result = ToolResult.of(message, usage)
         if result.duration_ms is None and answer_id is not None:
             asked = _stored_at(self._by_id[answer_id])
             result.duration_ms = _between(asked, count_of(message.get("timestamp")))
         if answer_id is not None and self.tools.answered(answer_id, result):
             turn = self.turns[self._turn_of(entry)]
             turn.tool_errors += result.is_error
-            turn.reach(_began(entry))
+            turn.reach(_began(entry, message))
         return result.duration_ms

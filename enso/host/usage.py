@@ -91,6 +91,7 @@ def _usage_of(entry: Mapping[str, Any]) -> Any:
 
 
 def _finite(value: Any) -> float:
+    """A number that counts; 0 for anything else, and for one that is negative or not finite."""
     if isinstance(value, bool) or not isinstance(value, (int, float)) or value < 0:
         return 0.0
     try:
@@ -101,4 +102,6 @@ def _finite(value: Any) -> float:
 
 
 def _tokens(value: Any) -> int:
+    if type(value) is int and 0 <= value <= _MOST_TOKENS:
+        return value
     return int(min(_finite(value), _MOST_TOKENS))
