@@ -36,7 +36,7 @@ def kept_parameters(url: str) -> tuple[tuple[str, str], ...]:
 
 def thread_of(url: str) -> str:
     """The thread that a page's URL names; empty when it names none."""
-    path = urlsplit(url).path
+    path = urlsplit(url).path.removesuffix("/stats")
     prefix = "/threads/"
     return unquote(path.removeprefix(prefix)) if path.startswith(prefix) else ""
 
@@ -103,6 +103,15 @@ class Urls:
         path = f"/threads/{quote(thread_id, safe='')}/tree"
         ours = wanted if wanted != "default" else ""
         return self._with(path, [("filter", ours or None), ("start", start)])
+
+    def stats(self, thread_id: str, *, shown: int | None = None) -> str:
+        """The page of what a thread used, with longer tables when ``shown`` rows are asked for."""
+        return self._with(f"/threads/{quote(thread_id, safe='')}/stats", [("shown", shown)])
+
+    @staticmethod
+    def stats_json(thread_id: str) -> str:
+        """The same as JSON."""
+        return f"/api/threads/{quote(thread_id, safe='')}/stats"
 
     def waiting(self) -> str:
         """The page of every dialog that waits."""

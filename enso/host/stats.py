@@ -47,7 +47,8 @@ def branch_stats(entries: Sequence[Stored], branch: Iterable[Stored]) -> BranchS
     later one counts. Never raises, whatever else they hold.
     """
     unique = {entry["id"]: entry for entry in entries}
-    fold = _Fold(unique, {entry["id"] for entry in branch})
+    branch = list(branch)
+    fold = _Fold(unique, branch)
     for entry in unique.values():
         fold.add(entry)
     # Requests are the entries that use anything: their sum is the sum over the file.
@@ -161,13 +162,13 @@ def _beginning(prompt: Stored) -> str:
 class _Fold:
     """The requests, turns and tools of entries, added in the order of the file."""
 
-    def __init__(self, by_id: dict[str, Stored], on_branch: set[str]) -> None:
+    def __init__(self, by_id: dict[str, Stored], branch: Sequence[Stored]) -> None:
         self.requests: list[RequestStats] = []
         self.turns: list[_Turn] = []
         self.tools = ToolCounts()
         self._by_id = by_id
-        self._on_branch = on_branch
-        self._places = Places(by_id)
+        self._on_branch = {entry["id"] for entry in branch}
+        self._places = Places(by_id, branch)
         self._indexes: dict[tuple[str | None, bool], int] = {}
 
     def add(self, entry: Stored) -> None:

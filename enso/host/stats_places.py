@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import Any
 
 from enso.host.stored_values import Stored, object_of
@@ -20,10 +21,12 @@ def role_of(entry: Stored) -> Any:
 class Places:
     """Which prompt an entry follows, and which answer: the nearest of each, up the tree."""
 
-    def __init__(self, by_id: dict[str, Stored]) -> None:
+    def __init__(self, by_id: dict[str, Stored], branch: Iterable[Stored]) -> None:
+        """``branch`` is one that a person reads: its entries follow each other as they stand."""
         self._by_id = by_id
         self._prompts: dict[str | None, str | None] = {None: None}
         self._answers: dict[str | None, str | None] = {None: None}
+        self._fill([entry["id"] for entry in branch], None, None)
 
     def prompt(self, entry_id: str) -> str | None:
         """The prompt that began the turn of this entry; itself for a prompt."""
@@ -43,8 +46,11 @@ class Places:
             path.append(above)
             self._prompts[above] = self._answers[above] = None  # until known: a cycle ends here
             above = self._by_id[above]["parentId"]
-        prompt, answer = self._prompts.get(above), self._answers.get(above)
-        for one in reversed(path):
+        self._fill(path[::-1], self._prompts.get(above), self._answers.get(above))
+
+    def _fill(self, path: Iterable[str], prompt: str | None, answer: str | None) -> None:
+        """Give each entry on a way down its places, from those above the first."""
+        for one in path:
             role = role_of(self._by_id[one])
             if role == "user":
                 prompt, answer = one, None

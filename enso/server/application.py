@@ -24,6 +24,7 @@ from enso.server import (
     pages,
     resources,
     socket,
+    stats_page,
     tree_pages,
 )
 from enso.server.agui import routes as agui_routes
@@ -159,6 +160,7 @@ def _flask(services: Services, doors: Doors) -> Flask:
     app.register_blueprint(lists.blueprint(services))
     app.register_blueprint(inspection_pages.blueprint(services))
     app.register_blueprint(tree_pages.blueprint(services))
+    app.register_blueprint(stats_page.blueprint(services))
     app.register_blueprint(commands.blueprint(services))
     app.register_blueprint(actions.page_blueprint(services))
     app.register_blueprint(api.blueprint(services))

@@ -78,6 +78,7 @@ class _Draft:
     entry: transcript.TranscriptMessage | transcript.TranscriptMarker
     live: bool = False
     label: str | None = None
+    turn: wire.TurnSpend | None = None
     results: dict[int, transcript.TranscriptToolResult] = field(
         default_factory=dict[int, transcript.TranscriptToolResult]
     )
@@ -109,6 +110,7 @@ class _Draft:
             model=mended(entry.model) or None,
             provider=mended(entry.provider) or None,
             usage=usage_shape(entry.usage) if entry.usage else None,
+            turn=self.turn,
             stop_reason=entry.stop_reason,
             refusal=refusal_shape(entry.refusal) if entry.refusal else None,
             duration_ms=entry.duration_ms,
@@ -147,6 +149,28 @@ def _marker_message(entry: transcript.TranscriptMarker, label: str | None) -> wi
     )
 
 
+@dataclass(slots=True)
+class _Turn:
+    """What the turn under way used so far, and the place of the reply that says so."""
+
+    requests: int = 0
+    usage: transcript.Usage = field(default_factory=transcript.Usage)
+    end: int | None = None
+
+    def spend(self) -> wire.TurnSpend:
+        """It as it is sent."""
+        return wire.TurnSpend(requests=self.requests, usage=usage_shape(self.usage))
+
+
+def _ends_turn(entry: transcript.TranscriptEntry) -> bool:
+    """Whether an entry is a reply after which its turn may be over."""
+    return (
+        isinstance(entry, transcript.TranscriptMessage)
+        and entry.role == "assistant"
+        and entry.stop_reason not in (None, "tool-use", "error")
+    )
+
+
 class MessageAssembler:
     """Assembles messages entry by entry, each entry in constant time however long the branch is.
 
@@ -157,6 +181,9 @@ class MessageAssembler:
 
     ``labels`` are a person's, by entry id: of the whole thread, so they do not come from what is
     fed.
+
+    The last reply of a turn says what the turn used: with the numbers of the thread's stats, which
+    count what a branch holds the same way.
     """
 
     def __init__(self, *, running: bool = False, labels: Mapping[str, str] | None = None) -> None:
@@ -168,6 +195,7 @@ class MessageAssembler:
         self._dirty: set[int] = set()
         self._open: dict[str, deque[tuple[int, int]]] = {}
         self._live: int | None = None
+        self._turn = _Turn()
 
     @property
     def messages(self) -> Sequence[wire.Message]:
@@ -183,6 +211,10 @@ class MessageAssembler:
 
     def feed(self, entry: transcript.TranscriptEntry) -> list[int]:
         """Take the branch's next entry; returns the indexes of messages it added or changed."""
+        changed = self._feed(entry)
+        return sorted({*changed, *self._count(entry)})
+
+    def _feed(self, entry: transcript.TranscriptEntry) -> list[int]:
         if isinstance(entry, transcript.TranscriptToolResult):
             return self._feed_result(entry)
         if isinstance(entry, transcript.TranscriptMessage):
@@ -220,6 +252,28 @@ class MessageAssembler:
                 self._dirty.add(index)
                 return [index]
         return []
+
+    def _count(self, entry: transcript.TranscriptEntry) -> list[int]:
+        """Count what an entry used; returns the indexes of the replies that say another sum now."""
+        spoken = entry if isinstance(entry, transcript.TranscriptMessage) else None
+        if spoken is not None and spoken.role == "user":
+            self._turn = _Turn()
+            return []
+        if spoken is None and entry.usage is None:
+            return []
+        turn = self._turn
+        turn.requests += 1
+        turn.usage += entry.usage or transcript.Usage()
+        before = turn.end
+        if _ends_turn(entry):
+            turn.end = len(self._drafts) - 1
+        if turn.end is None:
+            return []
+        said = {turn.end} if before is None else {before, turn.end}
+        for index in said:
+            self._drafts[index].turn = turn.spend() if index == turn.end else None
+        self._dirty |= said
+        return sorted(said)
 
     def _feed_message(self, entry: transcript.TranscriptMessage) -> list[int]:
         changed = self._settle_live()

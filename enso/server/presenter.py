@@ -319,7 +319,7 @@ class Presenter:
 PLACES = (
     "mode", "model", "queue", "dialogs", "retry", "commands", "files",
     "name", "fork", "delete", "compact", "tree", "label", "bundle",
-    "context", "entries",
+    "context", "entries", "stats",
 )  # fmt: skip
 
 

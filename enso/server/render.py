@@ -31,6 +31,7 @@ from enso.server.views import (
     PageView,
     PaneView,
     RailView,
+    StatsView,
     TreeView,
     WaitingView,
 )
@@ -132,6 +133,11 @@ class Renderer:
     def tree_list(self, view: TreeView) -> str:
         """``#tree-list`` alone, as it is now."""
         return self._render("_tree_list.html", view=view)
+
+    def stats(self, view: StatsView, *, page: bool) -> str:
+        """What a thread used: a whole page, or what stands inside ``#pane``."""
+        template = "stats.html" if page else "_stats.html"
+        return self._render(template, view=view, rail=view.rail, with_title=not page)
 
     def commands(self, view: CommandsView) -> str:
         """The options of the list of slash commands; empty when none fits."""

@@ -8,6 +8,8 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
+from markupsafe import Markup
+
 from enso import wire
 
 NOWHERE: Mapping[str, str] = {}
@@ -227,6 +229,53 @@ class TreeView:
     earlier_href: str | None
     later_href: str | None
     later_count: int
+    rail: RailView | None = None
+    follow_href: str = ""
+    htmx_config: str = "{}"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Row:
+    """One row: its cells in words. ``beside``: it is not on the branch that is shown."""
+
+    cells: tuple[str, ...]
+    beside: bool = False
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Table:
+    """A table: the first ``names`` columns hold words, the others numbers.
+
+    ``left_out`` counts the rows, older than those, that are not shown.
+    """
+
+    caption: str
+    heads: tuple[str, ...]
+    rows: tuple[Row, ...]
+    names: int = 1
+    left_out: int = 0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class StatsView:
+    """What a thread used: facts and tables in words, charts as SVG.
+
+    ``more_href`` asks for longer tables; ``None`` when there is no more, or no more is shown.
+    """
+
+    key: str
+    thread_id: str
+    title: str
+    thread_href: str
+    json_href: str
+    more_href: str | None
+    facts: Sequence[tuple[str, str]]
+    cost_chart: Markup
+    cost_says: str
+    tool_chart: Markup
+    turns: Table
+    requests: Table
+    tools: Table
     rail: RailView | None = None
     follow_href: str = ""
     htmx_config: str = "{}"

@@ -50,6 +50,23 @@ def cost(usage: wire.Usage) -> str:
     return _dollars(usage.cost) if usage.cost else ""
 
 
+def price(usage: wire.Usage) -> str:
+    """A cost to the hundredth of a cent: ``$0.0312``; ``at least $1.20``, ``price unknown``.
+
+    Empty for what cost nothing.
+    """
+    if not usage.cost:
+        return "" if usage.cost_known else "price unknown"
+    return money(usage.cost) if usage.cost_known else f"at least {money(usage.cost)}"
+
+
+def money(amount: float) -> str:
+    """``$12.40``, ``$0.25``, ``$0.0312``: dollars, below one to the hundredth of a cent."""
+    if 0 < amount < 0.00005:
+        return "under $0.0001"
+    return f"${amount:,.2f}" if amount >= 1 else f"${amount:.4f}".removesuffix("00")
+
+
 def _dollars(amount: float) -> str:
     return "under $0.01" if amount < 0.005 else f"${amount:,.2f}"
 
@@ -63,7 +80,7 @@ def spend(usage: wire.Usage) -> str:
     """What a thread has used so far, empty when nothing: ``18.4 k tokens · $0.31``."""
     if not usage.total_tokens:
         return ""
-    words = [f"{tokens(usage.total_tokens)} tokens", cost(usage)]
+    words = [f"{tokens(usage.total_tokens)} tokens", cost(usage), unpriced(usage)]
     return " · ".join(word for word in words if word)
 
 
@@ -95,6 +112,26 @@ def tree_text(entry: wire.TreeEntry) -> str:
 def tree_title(title: str) -> str:
     """The title of the page of a thread's tree."""
     return f"Tree of {title or 'Untitled'} · Enso"
+
+
+def unpriced(usage: wire.Usage) -> str:
+    """``2 requests of unknown price``, where that is not said by the cost itself."""
+    if usage.cost_known or (not usage.cost and usage.unpriced_requests == 1):
+        return ""
+    return f"{count(usage.unpriced_requests, 'request')} of unknown price"
+
+
+def turn(message: wire.Message) -> str:
+    """What the turn that a message ends used, when it was more than that one request."""
+    spent = message.turn
+    if spent is None or spent.requests < 2 or not spent.usage.total_tokens:
+        return ""
+    return f"turn: {count(spent.requests, 'request')} · {spend(spent.usage)}"
+
+
+def stats_title(title: str) -> str:
+    """The title of the page of what a thread used."""
+    return f"Usage · {title or 'Untitled'} · Enso"
 
 
 def heading(pane: PaneView) -> str:

@@ -50,6 +50,7 @@ from enso.wire.messages import (
     ThinkingPart,
     ToolCallPart,
     ToolResult,
+    TurnSpend,
     Usage,
 )
 from enso.wire.requests import (
@@ -183,6 +184,7 @@ __all__ = [
     "ToolStats",
     "TreeEntry",
     "TreeFilter",
+    "TurnSpend",
     "TurnStats",
     "Usage",
     "UsageFrame",

@@ -73,6 +73,13 @@ class Usage(Shape):
     unpriced_requests: int = 0
 
 
+class TurnSpend(Shape):
+    """What a turn used, of the branch: a prompt and all that followed until the next."""
+
+    requests: int
+    usage: Usage
+
+
 class Refusal(Shape):
     """A provider's "no"; ``sentence`` is the whole bubble."""
 
@@ -88,7 +95,7 @@ class Message(Shape):
     """What a person reads as one: a prompt, a reply with its tool calls, or a quiet marker line.
 
     ``createdAt`` is ISO 8601 in UTC. A marker has a ``title``; its parts open under it. ``label``
-    is a person's bookmark.
+    is a person's bookmark. ``turn`` is what the turn used that this reply ends, so far.
     """
 
     id: str
@@ -98,6 +105,7 @@ class Message(Shape):
     model: str | None = left_out()
     provider: str | None = left_out()
     usage: Usage | None = left_out()
+    turn: TurnSpend | None = left_out()
     stop_reason: Literal["stop", "length", "tool-use", "error", "aborted", "other"] | None = (
         left_out()
     )

@@ -22,7 +22,7 @@ from enso.server.resources import static_dir
 from enso.server.security import CONTENT_SECURITY_POLICY
 from enso.server.views import CommandsView
 from tests.look.behind import behind_pages, in_drawer
-from tests.look.scenes import ASK_EDIT, ASK_RUN, COMMANDS, KINDS, scenes, tree, waiting
+from tests.look.scenes import ASK_EDIT, ASK_RUN, COMMANDS, KINDS, scenes, tree, used, waiting
 
 OPEN = "document.querySelector('.menu.{}').showPopover()"
 COMPLETIONS = Renderer().commands(
@@ -127,6 +127,8 @@ def main(directory: Path) -> None:
         **behind_pages(renderer),
         "waiting": renderer.waiting(waiting(ASK_RUN, KINDS[0], ASK_EDIT), page=True),
         "waiting-none": renderer.waiting(waiting(), page=True),
+        "stats": renderer.stats(used(), page=True),
+        "stats-none": renderer.stats(used(turns=0), page=True),
     }
     # No socket stands behind these pages: the line that says so would be on every picture.
     pages = {name: html.replace("hx-ws:connect", "data-follow") for name, html in drawn.items()}

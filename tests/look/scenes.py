@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import base64
+import dataclasses
 import struct
 import zlib
 from collections.abc import Sequence
@@ -13,6 +14,16 @@ from enso.server.frames import hrefs_under
 from enso.server.looks import dom_token
 from enso.server.messages import interrupted_tail, transcript_to_messages
 from enso.server.presenter import SIGN_WORDS
+from enso.server.stats import stats_shape
+from enso.server.stats_tables import (
+    cost_chart,
+    cost_says,
+    facts,
+    requests_table,
+    tool_chart,
+    tools_table,
+    turns_table,
+)
 from enso.server.views import (
     Composer,
     Deleted,
@@ -21,11 +32,13 @@ from enso.server.views import (
     RailGroup,
     RailRow,
     RailView,
+    StatsView,
     TreeChoice,
     TreeView,
     WaitingItem,
     WaitingView,
 )
+from tests.fakes.fake_stats import fake_stats
 
 NOON = 1_764_504_000_000  # 30 November 2025, 12:00 UTC
 
@@ -649,6 +662,62 @@ def tree(entries: Sequence[wire.TreeEntry] = TWIGS, **fields: Any) -> TreeView:
         "rail": rail(),
     }
     return TreeView(**{**given, **fields})
+
+
+def used(turns: int = 24) -> StatsView:
+    """What a thread used: turns of any size, one beside the branch, one of unknown price."""
+    entries: list[transcript.TranscriptEntry] = []
+    for number in range(turns):
+        entries.append(user(f"u{number}", f"Step {number}: {PROMPTS[number % 4]}", at=NOON))
+        for step in range(1 + number * 7 % 5):
+            name = TOOLS[(number + step) % len(TOOLS)]
+            cost = 0.004 * (1 + number * 5 % 11)
+            usage = transcript.Usage(
+                input=900 * (1 + step), output=120 + 40 * number, cache_read=9_000 * step,
+                cost=cost, cost_known=number % 9 != 5,
+            )  # fmt: skip
+            call_id = f"c{number}-{step}"
+            entries.append(
+                agent(f"a{number}-{step}", call(call_id, name), usage=usage,
+                      duration_ms=2300 + 700 * step, created_at=NOON + number * 60_000)
+            )  # fmt: skip
+            failed = (number + step) % 7 == 0
+            entries.append(
+                dataclasses.replace(
+                    result(call_id, "done", is_error=failed, duration_ms=step * 1400 + 90),
+                    tool_name=name,
+                )
+            )
+        entries.append(agent(f"a{number}", transcript.TextPart("Done."), duration_ms=4100))
+    stats = stats_shape("t1", "shop", fake_stats(entries))
+    beside = [turn.model_copy(update={"on_branch": number != 6})
+              for number, turn in enumerate(stats.turns)]  # fmt: skip
+    stats = stats.model_copy(update={"turns": beside})
+    return StatsView(
+        key="t1",
+        thread_id="t1",
+        title="Fix the rounding of order totals" if turns else "",
+        thread_href="#",
+        json_href="#",
+        more_href="#" if turns else None,
+        facts=facts(stats),
+        cost_chart=cost_chart(stats, key="t1"),
+        cost_says=cost_says(stats),
+        tool_chart=tool_chart(stats, key="t1"),
+        turns=turns_table(stats, 20),
+        requests=requests_table(stats, 20),
+        tools=tools_table(stats),
+        rail=rail(),
+    )
+
+
+PROMPTS = (
+    "look at the totals",
+    "fix it with a test",
+    "now the tax, which is added before the rounding in one place and after it in the other",
+    "commit",
+)
+TOOLS = ("read", "bash", "edit", "grep", "a_tool_with_a_very_long_name_of_some_extension")
 
 
 def scenes() -> dict[str, PageView]:

@@ -342,6 +342,7 @@ def test_model_provider_usage_and_time_are_carried_over() -> None:
             "costKnown": False,
             "unpricedRequests": 1,
         },
+        "turn": {"requests": 1, "usage": message.model_dump(mode="json")["usage"]},
         "stopReason": "length",
         "durationMs": 900,
     }
