@@ -224,8 +224,9 @@ def test_a_turn_says_its_sum_as_it_grows(
     call = ToolCallPart("c1", "bash", {"command": "make"})
     host.script.add(Reply(tool_call=call, result="made", usage=KNOWN), Reply(usage=UNKNOWN))
     with listening.follow("t1") as socket:
+        socket.until("snapshot")
         prompt(client, "t1", "Build it")
-        frames = socket.until("status", busy=False)
+        frames = socket.until("status", busy=False, generation=1)
     told = [f["message"]["turn"] for f in frames if f.get("message", {}).get("turn")]
     assert told[-1]["requests"] == 2
     assert told[-1]["usage"] == stats(client)["turns"][0]["usage"]

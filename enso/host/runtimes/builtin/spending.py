@@ -52,6 +52,7 @@ class Spending:
         if spent.cost < max(limit, self._agreed):
             return True
         if not await run.step(self._ask(limit, spent.cost, known=spent.cost_known)):
+            self._log.tell(RunNotice(f"{refused_sentence(limit)}. The next prompt asks again."))
             return False
         self._agreed = spent.cost + limit
         return True
