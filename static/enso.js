@@ -334,7 +334,7 @@
 
   document.addEventListener("htmx:after:swap", ({ detail: { ctx } }) => {
     const drawer = ctx.target;
-    if (!(drawer instanceof Element) || !drawer.matches("[data-drawer]")) return;
+    if (!(drawer instanceof Element) || !drawer.isConnected || !drawer.matches("[data-drawer]")) return;
     drawer.scrollTop = 0;
     if (!drawer.matches(":popover-open")) drawer.showPopover();
     refreshTimes(drawer);

@@ -35,8 +35,10 @@ from enso.server.looks import dom_token
 from enso.server.models import model_choices
 from enso.server.pages import html_answer, page_urls, rail_request
 from enso.server.presenter import HTMX_CONFIG, one_line
+from enso.server.refusals import Refused
 from enso.server.services import Services
 from enso.server.shapes import mended
+from enso.server.words import count
 from enso.urls import Urls
 
 PAGE_ROWS: Final = 100
@@ -142,12 +144,7 @@ def _steps(place: str, thread_id: str, total: int, start: int, words: str) -> St
 def _held(services: Services, thread_id: str) -> _Held:
     hosted = live_thread(services, thread_id)
     if hosted is None:
-        reading = services.read(thread_id)
-        row = services.host.stored_thread(thread_id)
-        facts = [("Thread", thread_id), ("State", "not running")]
-        facts += [("Directory", str(reading.cwd))] if reading.cwd else []
-        facts += [("File", str(row.path))] if row is not None else []
-        return _Held(entries=reading.entries, facts=facts, events=[])
+        return _stored(services, thread_id)
     seen = hosted.inspect()
     extensions = ", ".join(hosted.loaded_extension_paths)
     facts = [
@@ -164,6 +161,24 @@ def _held(services: Services, thread_id: str) -> _Held:
         facts=facts,
         events=told_events(hosted.emitted_events())[-MOST_EVENTS:],
     )
+
+
+def _stored(services: Services, thread_id: str) -> _Held:
+    row, stored = services.host.stored_thread(thread_id), None
+    if row is not None:
+        stored = services.host.read_stored_thread(thread_id)
+    if row is None or stored is None:
+        services.read(thread_id)  # says what is missing; it may have come in this very moment
+        raise Refused(404, "thread-not-found", "There is no stored thread under this id.")
+    facts = [
+        ("Thread", thread_id),
+        ("State", "not running"),
+        ("Directory", str(stored.cwd)),
+        ("File", str(row.path)),
+    ]
+    if stored.skipped_lines:
+        facts.append(("Damage", count(stored.skipped_lines, "line") + " that cannot be read"))
+    return _Held(entries=stored.entries, facts=facts, events=[])
 
 
 def _entries_view(behind: Behind, held: _Held, start: int) -> EntriesView:

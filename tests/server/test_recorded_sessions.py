@@ -20,7 +20,7 @@ from enso.projects import Projects
 from enso.server.application import EnsoServer
 from enso.server.openapi import openapi_document
 from enso.server.security import Doors
-from tests.host.corpus import ALL, host_over
+from tests.host.corpus import ALL, host_over, named, place
 
 IDS = sorted({recorded.listed["id"] for recorded in ALL if recorded.listed})
 READINGS = (
@@ -85,6 +85,17 @@ def test_a_context_has_the_elements_that_its_requests_open_to(
         detail = client.get(f"/api/threads/{thread_id}/context/{request['index']}").json
         assert len(detail["elements"]) == request["elements"]
         assert detail["tokens"] == request["tokens"]
+
+
+def test_damage_of_a_file_is_said_beside_its_entries(tmp_path: Path) -> None:
+    """How many lines cannot be read, and every entry that can be."""
+    recorded = named("garbage-middle")
+    place(recorded, tmp_path)
+    server = _server(tmp_path)
+    html = server.app.test_client().get(f"/threads/{recorded.listed['id']}/entries").text
+    server.close()
+    assert "2 lines that cannot be read" in html
+    assert html.count("<li value=") == recorded.opened["branchEntryCount"]
 
 
 def _stored_application() -> Any:
