@@ -12,6 +12,7 @@ from urllib.parse import parse_qsl, quote, unquote, urlencode, urlsplit
 
 OUR_PARAMETERS = frozenset(
     {
+        "at",
         "q",
         "shown",
         "current",
@@ -55,9 +56,13 @@ class Urls:
         """A page without a thread; it may say which one was just deleted."""
         return self._with("/", [("deleted", deleted or None)])
 
-    def thread(self, thread_id: str) -> str:
-        """The page of a thread."""
-        return self._with(f"/threads/{quote(thread_id, safe='')}")
+    def thread(self, thread_id: str, *, at: str = "") -> str:
+        """The page of a thread; ``at``: opened at the message of this entry."""
+        return self._with(f"/threads/{quote(thread_id, safe='')}", [("at", at or None)])
+
+    def find(self, query: str) -> str:
+        """Passages of all threads that hold the words of a query."""
+        return self._with("/find", [("q", query)])
 
     def rail(self, *, query: str = "", shown: int | None = None, current: str = "") -> str:
         """The rail, filtered and paged, with the row of ``current`` marked."""

@@ -19,6 +19,7 @@ from enso.server import (
     api,
     commands,
     downloads,
+    finding,
     inspection_pages,
     lists,
     pages,
@@ -158,6 +159,7 @@ def _flask(services: Services, doors: Doors) -> Flask:
     )
     app.register_blueprint(pages.blueprint(services))
     app.register_blueprint(lists.blueprint(services))
+    app.register_blueprint(finding.blueprint(services))
     app.register_blueprint(inspection_pages.blueprint(services))
     app.register_blueprint(tree_pages.blueprint(services))
     app.register_blueprint(stats_page.blueprint(services))

@@ -60,6 +60,21 @@ KEEP = {
     "description": "1: keys and tokens that are found stay in it.",
     "schema": {"type": "string", "enum": ["0", "1"]},
 }
+WORDS = {
+    "name": "q",
+    "in": "query",
+    "required": False,
+    "description": "Words, each by its beginning; between quotation marks they follow one another.",
+    "schema": {"type": "string", "maxLength": 500},
+}
+LIMIT = {
+    "name": "limit",
+    "in": "query",
+    "required": False,
+    "description": "In how many threads at most it is to be found; 20 when it is not said.",
+    "schema": {"type": "integer", "minimum": 1, "maximum": 100},
+}
+
 BAD_BODY = (
     (400, "The body or the id is not right; the message says what."),
     (415, "Not JSON."),
@@ -110,6 +125,14 @@ ENDPOINTS = (
         answer=wire.StoredThreads,
         parameters=(QUERY,),
         refusals=((400, "The query is too long."),),
+    ),
+    Endpoint(
+        method="get",
+        path="/api/find",
+        summary="Passages of stored threads that hold all words of a query, the newest first.",
+        answer=wire.Found,
+        parameters=(WORDS, LIMIT),
+        refusals=((400, "The query is too long, or the limit is none."),),
     ),
     Endpoint(method="get", path="/api/threads", summary="The live threads.", answer=wire.Threads),
     Endpoint(

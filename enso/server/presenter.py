@@ -123,6 +123,7 @@ class Presenter:
             asks=self._asks(urls),
             serves_nothing_yet=not threads and not wanted.query,
             version=version,
+            find_href=urls.find(wanted.query) if wanted.query.strip() else None,
         )
 
     def _asks(self, urls: Urls) -> list[RailAsk]:

@@ -27,6 +27,7 @@ from enso.server.views import (
     ErrorView,
     ExportView,
     FilesView,
+    FoundView,
     HistoryView,
     PageView,
     PaneView,
@@ -138,6 +139,12 @@ class Renderer:
         """What a thread used: a whole page, or what stands inside ``#pane``."""
         template = "stats.html" if page else "_stats.html"
         return self._render(template, view=view, rail=view.rail, with_title=not page)
+
+    def found(self, view: FoundView, rail: RailView | None) -> str:
+        """Passages that were found: with a rail a whole page, else what stands in the rail."""
+        if rail is not None:
+            return self._render("find.html", view=view, rail=rail)
+        return self._render("_found.html", view=view)
 
     def commands(self, view: CommandsView) -> str:
         """The options of the list of slash commands; empty when none fits."""

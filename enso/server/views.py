@@ -79,6 +79,7 @@ class RailView:
     waiting_href: str = ""  # the page of all dialogs that wait
     asks: Sequence[RailAsk] = ()
     version: str = ""  # which news it was drawn after: its follow asks for what came since
+    find_href: str | None = None  # what of the query is said in threads; ``None`` without a query
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -278,6 +279,41 @@ class StatsView:
     tools: Table
     rail: RailView | None = None
     follow_href: str = ""
+    htmx_config: str = "{}"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FoundPassage:
+    """A passage with the way to it; ``said_by`` is a word, or empty."""
+
+    href: str
+    said_by: str
+    created_at: str
+    age: str
+    before: str
+    match: str
+    after: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FoundGroup:
+    """The passages of one thread."""
+
+    thread_id: str
+    title: str
+    href: str
+    passages: Sequence[FoundPassage]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FoundView:
+    """What was found in threads. ``again_href``: not all could be looked into yet; ask again."""
+
+    query: str
+    groups: Sequence[FoundGroup]
+    searched: int
+    threads: int
+    again_href: str | None
     htmx_config: str = "{}"
 
 

@@ -26,6 +26,31 @@ class StoredThreads(Shape):
     threads: list[StoredThread]
 
 
+class FoundPassage(Shape):
+    """A passage that holds what was looked for: one line, the match with what stands around it.
+
+    ``saidBy`` is the message's role as it is stored, else the entry's type; ``title`` the thread's
+    name, else its first message. An entry of an old file may have no id.
+    """
+
+    thread_id: str
+    title: str | None = left_out()
+    entry_id: str | None = left_out()
+    said_by: str
+    created_at: str | None = left_out()
+    before: str
+    match: str
+    after: str
+
+
+class Found(Shape):
+    """What was found, thread by thread. ``searched`` of ``threads`` could be looked into so far."""
+
+    passages: list[FoundPassage]
+    searched: int
+    threads: int
+
+
 class ThreadSummary(Shape):
     """A live thread in short."""
 

@@ -123,7 +123,7 @@ class EnsoPage:
         self.text = page.locator("form[data-composer] textarea")
         self.send_button = page.locator("form[data-composer] button.primary")
         self.refusal = page.locator("form[data-composer] .refused-prompt")
-        self.rows = page.locator("#rail-list li")
+        self.rows = page.locator("#rail-list .group li")
         self.rail_error = page.locator("#rail-error")
         self.marked = page.locator("#rail-list a[aria-current=page]")
         self.find = page.locator("#find-q")

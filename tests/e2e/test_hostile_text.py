@@ -216,7 +216,7 @@ def test_hostile_addresses_and_searches_are_text(hostile: Hostile, watched: Watc
     enso.go(f"/?{quote(attack)}={quote(attack)}&project={quote(attack)}")
     hostile.expect_harmless()
     enso.find.fill(attack)
-    expect(enso.page.locator("#rail-list")).to_contain_text(f"No thread fits “{attack}”")
+    expect(enso.page.locator("#rail-list")).to_contain_text(f"No title fits “{attack}”")
     hostile.expect_harmless()
     enso.go(f"/nothing/{quote(attack, safe='')}?{quote(attack)}")
     expect(enso.page.locator("#pane")).to_contain_text("There is nothing at this address.")

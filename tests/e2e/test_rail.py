@@ -167,7 +167,7 @@ def test_finding_filters_the_rows_and_news_keep_the_filter(
     expect(enso.find).to_have_value("errand 77")
     expect(enso.rows).to_have_count(2)
     enso.find.fill("no such thing at all")
-    expect(page.locator("#rail-list")).to_contain_text("No thread fits “no such thing at all”.")
+    expect(page.locator("#rail-list")).to_contain_text("No title fits “no such thing at all”.")
     enso.find.fill("")
     expect(enso.row("unrelated")).to_be_visible()
     enso.expect_thread("many-77", "Errand number 77.")

@@ -175,3 +175,28 @@ def test_made_up_requests_are_answered_as_described(case: Any) -> None:
     assert response.status_code < 500
     # Whether a prompt is empty or its project is served is not for a schema to say.
     case.validate_response(response, excluded_checks=[schemathesis.checks.positive_data_acceptance])
+
+
+def test_passages_are_found_with_the_thread_that_they_are_of(
+    host: FakeHost, client: FlaskClient
+) -> None:
+    """The words around a match, the entry, the title; how far the search got."""
+    host.store("t1", user("Fix the invoice total"), assistant("The invoice is right now."))
+    host.store("t2", user("Nothing of it"))
+    answer = client.get("/api/find?q=invoice").json
+    assert [(one["threadId"], one["match"], one["saidBy"]) for one in answer["passages"]] == [
+        ("t1", "invoice", "assistant"),
+        ("t1", "invoice", "user"),
+    ]
+    assert answer["passages"][0]["title"] == "Fix the invoice total"
+    assert answer["passages"][0]["before"] == "The "
+    assert (answer["searched"], answer["threads"]) == (2, 2)
+    assert client.get("/api/find?q=zebra").json["passages"] == []
+
+
+@pytest.mark.parametrize("query", ["limit=0", "limit=x", "limit=101", f"q={'a' * 501}"])
+def test_a_search_that_cannot_be_is_said(client: FlaskClient, query: str) -> None:
+    """A limit that is none, or too long a query, is a 400 with its sentence."""
+    answer = client.get(f"/api/find?{query}")
+    assert answer.status_code == 400
+    assert answer.json["error"]["message"]

@@ -161,7 +161,7 @@ def test_the_rail_pages_filters_and_keeps_the_open_thread(
         *(f"t{n:03}" for n in range(69, 59, -1)),
         "t006",
     ]
-    assert "No thread fits" in client.get("/rail?q=nothing+like+it", headers=PARTIAL).text
+    assert "No title fits" in client.get("/rail?q=nothing+like+it", headers=PARTIAL).text
 
 
 def test_a_store_without_threads_says_what_to_do(client: FlaskClient) -> None:

@@ -288,7 +288,7 @@ def test_an_untitled_thread_says_so_and_an_empty_rail_says_what_to_do() -> None:
     assert "Untitled" in RENDER.rail_rows(rail(groups=(group("g", "x", [row(2, "", "now")]),)))
     assert "No threads yet." in RENDER.rail(rail(**EMPTY_RAIL))
     searched = {**EMPTY_RAIL, "serves_nothing_yet": False, "query": "<b>"}
-    assert "No thread fits “&lt;b&gt;”." in RENDER.rail_rows(rail(**searched))
+    assert "No title fits “&lt;b&gt;”." in RENDER.rail_rows(rail(**searched))
 
 
 def test_earlier_messages_come_behind_the_way_to_more() -> None:

@@ -1,0 +1,66 @@
+"""Finding threads by what was said in them: in the rail's box, with the way to the place."""
+
+from __future__ import annotations
+
+import re
+
+import pytest
+from playwright.sync_api import Browser, Page, expect
+
+from tests.e2e.conftest import Start
+from tests.e2e.pages import EnsoPage
+from tests.e2e.places import Place
+
+
+@pytest.fixture
+def enso(page: Page, place: Place, start: Start) -> EnsoPage:
+    """A tab on a server with three threads, one of which is long."""
+    long = [text for n in range(120) for text in (f"Question {n}", f"Answer {n}")]
+    long[230] = "Where is the <b>quagga</b> total?"
+    place.thread("long", *long)
+    place.thread("short", "Say quagga", "Quagga it is.")
+    place.thread("other", "Nothing of it", "No.")
+    opened = EnsoPage(page, start().url)
+    opened.go("/")
+    return opened
+
+
+def test_what_was_said_is_found_and_opened_at_its_place(enso: EnsoPage) -> None:
+    """The box finds passages under the titles; one leads to its message."""
+    enso.find.fill("quagga")
+    found = enso.page.locator("#rail-list .found")
+    expect(found.locator("h3")).to_have_count(2)
+    expect(found.locator("mark")).to_have_text(["Quagga", "quagga", "quagga"])
+    expect(enso.rows.filter(has_text="Say quagga").first).to_be_visible()
+    passage = found.locator(".passage").filter(has_text="Where is the")
+    expect(passage).to_contain_text("Where is the <b>quagga</b> total?")
+    passage.click()
+    place = enso.prompts.filter(has_text="quagga")
+    expect(place).to_have_count(1)
+    expect(place).to_be_in_viewport()
+    expect(enso.page).to_have_url(re.compile(r"/threads/long"))
+
+
+def test_news_of_the_rail_keep_what_was_found(enso: EnsoPage, place: Place) -> None:
+    """Another thread's change redraws the rows, and not the passages."""
+    enso.find.fill("quagga")
+    found = enso.page.locator("#rail-list .found mark")
+    expect(found).to_have_count(3)
+    place.thread("newer", "Say quagga again", "Yes.")
+    expect(enso.rows.filter(has_text="Say quagga again")).to_have_count(1)
+    expect(found).to_have_count(3)
+    enso.find.fill("quagga again")
+    expect(enso.page.locator("#rail-list .found h3")).to_have_text(["Say quagga again"])
+
+
+def test_finding_works_without_scripts(browser: Browser, enso: EnsoPage) -> None:
+    """The rail's form leads to a page of passages, and each to its thread."""
+    context = browser.new_context(java_script_enabled=False)
+    page = context.new_page()
+    page.goto(f"{enso.url}/rail?q=quagga")
+    page.get_by_role("link", name="Find it in the text of all threads").click()
+    passage = page.locator("main .passage").filter(has_text="Where is the")
+    expect(passage.locator("mark")).to_have_text("quagga")
+    passage.click()
+    expect(page.locator("article.message.user").filter(has_text="quagga")).to_have_count(1)
+    context.close()
