@@ -357,6 +357,18 @@
     find("#pane .status")?.classList.remove("lost");
   });
 
+  // What streamed gets the id that it has in the file: the element stays, with all that is open in it.
+  document.addEventListener("htmx:ws:before:message:incoming", ({ detail }) => {
+    const [, was, now] = String(detail.message.data).match(/^<hx-partial [^>]* data-was="([^"]+)" data-now="([^"]+)">/) ?? [];
+    const article = was && document.getElementById(`m-${was}`);
+    if (!article) return;
+    for (const one of [article, ...article.querySelectorAll("*")]) {
+      for (const { name, value } of [...one.attributes]) {
+        if (value.includes(was)) one.setAttribute(name, value.replaceAll(was, now));
+      }
+    }
+  });
+
   // A snapshot says what the pane missed. What the rail missed is told to whoever says how old it is.
   document.addEventListener("htmx:ws:before:connection", ({ detail: { connection } }) => {
     const drawn = document.getElementById("rail-shown")?.dataset.version;

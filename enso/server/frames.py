@@ -71,6 +71,15 @@ def partial_of(target: str, swap: str, html: str) -> str:
     return f'<hx-partial hx-target="#{target}" hx-swap="{swap}">{html}</hx-partial>'
 
 
+def _renaming(key: str, was: str, now: str) -> str:
+    """The start of a frame for a message's element, which had other ids until now (``enso.js``).
+
+    Its ids are changed first: an element whose id differs would be put in anew, not morphed.
+    """
+    renames = f' data-was="{key}-{was}" data-now="{key}-{now}"' if was != now else ""
+    return f'<hx-partial hx-target="#m-{key}-{now}" hx-swap="outerMorph"{renames}>'
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Aim:
     """Where a frame goes: the thread's key, and what is known of the page."""
@@ -181,8 +190,8 @@ class FrameDrawer:
             return joined
         html = self._macros.message(looks.message_look(message), aim.key, aim.stream(), aim.hrefs)
         if not aim.new:
-            token = looks.dom_token(stood)
-            return partial_of(f"m-{aim.key}-{token}", "outerMorph", html)
+            was = looks.dom_token(stood)
+            return f"{_renaming(aim.key, was, looks.dom_token(message.id))}{html}</hx-partial>"
         return partial_of(f"tail-{aim.key}", "beforeend", html) + self._goes_on(aim)
 
     def _goes_on(self, aim: _Aim) -> str:

@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 
 from enso.host.contract import (
+    Activity,
     EntryStored,
     ModelInUse,
     PartDelta,
@@ -20,6 +21,7 @@ from enso.host.contract import (
     RunSettled,
     ToolProgress,
 )
+from enso.host.modes import stored_mode
 from enso.host.runtimes.pi import PiRuntimes
 from enso.host.runtimes.pi.runtime import PiRuntime
 from enso.host.session_file import SessionFile
@@ -60,6 +62,12 @@ def kill(thread: LiveThread) -> None:
     assert isinstance(thread.runtime, PiRuntime)
     assert thread.runtime.pid is not None
     os.kill(thread.runtime.pid, signal.SIGKILL)
+
+
+def let_run(thread: LiveThread) -> None:
+    """Commands run without asking from here on."""
+    thread.run("Hello")
+    thread.runtime.set_mode("auto")
 
 
 def reopened(thread: LiveThread) -> LiveThread:
@@ -109,6 +117,7 @@ def test_a_call_is_told_from_its_arguments_to_its_result(
 ) -> None:
     """Whole arguments, progress while it runs, the stored result."""
     call = {"name": "bash", "args": {"command": "printf 1; sleep 0.3; printf 2"}}
+    let_run(thread)
     server.script([Reply(text=("I look.",), tools=[call])])
     thread.run("Look")
     (whole,) = [event.part for event in thread.told(PartReplaced)]
@@ -159,6 +168,7 @@ def test_retries_are_waits_of_one_run(
 def test_what_is_queued_is_said_in_the_same_run(thread: LiveThread, server: ModelServer) -> None:
     """Steering before what waits for the end; each is told as queued, then as delivered."""
     call = {"name": "bash", "args": {"command": "until [ -e go ]; do sleep 0.05; done"}}
+    let_run(thread)
     server.script([Reply(tools=[call])])
     thread.start("Work")
     thread.wait_until(lambda: "tools" in thread.activities)
@@ -166,11 +176,11 @@ def test_what_is_queued_is_said_in_the_same_run(thread: LiveThread, server: Mode
     steer = thread.runtime.queue("Only the orders", when="steer")
     thread.wait_until(lambda: [item.id for item in thread.runtime.queued()] == [steer, after])
     (thread.session.cwd / "go").touch()
-    assert thread.wait_settled() == RunSettled("complete")
+    assert thread.wait_settled(2) == RunSettled("complete")
     said = [m["content"][0]["text"] for m in thread.messages() if m["role"] == "user"]
-    assert said == ["Work", "Only the orders", "Then sum up"]
+    assert said == ["Hello", "Work", "Only the orders", "Then sum up"]
     assert thread.told(QueueChanged)[-1].items == ()
-    assert len(thread.told(RunSettled)) == 1
+    assert len(thread.told(RunSettled)) == 2
 
 
 def test_a_command_of_a_person_is_a_marker(thread: LiveThread) -> None:
@@ -248,3 +258,32 @@ def test_pi_that_is_killed_is_said_and_started_again(thread: LiveThread) -> None
     assert "pi ended by signal 9" in thread.told(RunNotice)[-1].sentence
     assert thread.run("Go on") == RunSettled("complete")
     assert not thread.runtime.dialogs()
+
+
+def test_the_guard_asks_as_enso_does(thread: LiveThread, server: ModelServer) -> None:
+    """A permission about its call; a denial with its reason reaches the model."""
+    call = {"name": "bash", "args": {"command": "touch made"}}
+    server.script([Reply(tools=[call]), Reply(text=("As you say.",))])
+    thread.start("Make it")
+    (dialog,) = thread.wait_for_dialogs()
+    assert (dialog.kind, dialog.tool_name, dialog.arguments) == ("permission", "bash", call["args"])
+    assert [option.value for option in dialog.options] == ["once", "thread", "deny"]
+    assert thread.runtime.activity() == Activity(kind="needs-you", detail=dialog.title)
+    thread.answer("deny", "not here")
+    assert thread.wait_settled() == RunSettled("complete")
+    assert "not here" in thread.results()[0]["content"][0]["text"]
+    assert not (thread.session.cwd / "made").exists()
+
+
+def test_a_new_mode_answers_what_the_guard_asked(thread: LiveThread, server: ModelServer) -> None:
+    """The dialog is closed though pi says nothing of it; the mode is an entry of the thread."""
+    server.script([Reply(tools=[{"name": "bash", "args": {"command": "touch made"}}])])
+    thread.start("Make it")
+    thread.wait_for_dialogs()
+    thread.runtime.set_mode("auto")
+    assert thread.wait_settled() == RunSettled("complete")
+    assert (thread.session.cwd / "made").exists()
+    assert not thread.runtime.dialogs()
+    assert stored_mode(thread.stored_live()).mode == "auto"
+    with pytest.raises(PromptRefused):
+        thread.runtime.set_mode("yolo")

@@ -756,9 +756,10 @@ def test_a_message_takes_the_place_of_the_one_it_replaces() -> None:
     """Its element is aimed at by the id that it had; no other is added."""
     message = wire.Message(id="a1", role="assistant", parts=[wire.TextPart(content="Hello")])
     frame = wire.MessageFrame(message=message, replaces="live-1")
-    ((target, swap, html),) = pieces(draw(frame, new=False))
-    assert (target, swap) == ("m-k-live-1", "outerMorph")
-    assert 'id="m-k-a1"' in html
+    drawn = draw(frame, new=False)
+    aims = '<hx-partial hx-target="#m-k-a1" hx-swap="outerMorph"'
+    assert drawn.startswith(f'{aims} data-was="k-live-1" data-now="k-a1">')
+    assert 'id="m-k-a1"' in drawn
 
 
 def test_what_extensions_show_is_drawn_as_text() -> None:

@@ -23,8 +23,10 @@ from enso.host.contract import (
     ToolProgress,
 )
 from enso.host.decode import decode_parts
+from enso.host.json_lines import plain
 from enso.host.runtimes.builtin.activities import Activities
 from enso.host.runtimes.pi.extension_ui import ExtensionUi, extension_failure
+from enso.host.runtimes.pi.guard_dialogs import RunningCall
 from enso.host.runtimes.pi.pi_log import PiLog
 from enso.host.runtimes.pi.pi_queue import PiQueue
 from enso.host.runtimes.pi.process import Record
@@ -221,10 +223,13 @@ class Translator:
         self._hearer.run_settled(aborted=record.get("aborted") is True)
 
     def _tool_start(self, record: Record) -> None:
-        self._running[text_of(record.get("toolCallId"))] = text_of(record.get("toolName"))
+        call_id, tool = text_of(record.get("toolCallId")), text_of(record.get("toolName"))
+        self._running[call_id] = tool
+        self._ui.call_began(RunningCall(call_id, tool, plain(record.get("args"))))
         self._at_tools()
 
     def _tool_update(self, record: Record) -> None:
+        self._ui.call_goes_on(text_of(record.get("toolCallId")))
         result = object_of(record.get("partialResult"))
         parts = decode_parts(result.get("content"))
         texts = [part.text for part in parts if isinstance(part, TextPart)]
@@ -233,6 +238,7 @@ class Translator:
 
     def _tool_end(self, record: Record) -> None:
         self._running.pop(text_of(record.get("toolCallId")), None)
+        self._ui.call_goes_on(text_of(record.get("toolCallId")), ended=True)
         if self._running:
             self._at_tools()
 

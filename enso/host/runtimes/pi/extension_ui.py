@@ -28,11 +28,15 @@ from enso.host.contract import (
     Widget,
 )
 from enso.host.json_lines import clean_text, plain
+from enso.host.runtimes.pi.guard import MODE_STATUS
+from enso.host.runtimes.pi.guard_dialogs import RunningCall, as_permission, guard_answer
 from enso.host.stored_values import Stored, count_of, object_of, text_of
 
 STOPPED: Final = "stopped"
 EXPIRED: Final = "expired"
 """The outcome of a question that nobody answered in its time."""
+
+_CLOCKS_MS: Final = 500
 
 _SHOWN: Final = 32
 """How many states, widgets and lines of a widget are shown: extensions are not bounded."""
@@ -59,10 +63,13 @@ class ExtensionUi:
         tell: Callable[[ThreadEvent], None],
         reply: Callable[[dict[str, Any]], None],
         asked: Callable[[Dialog | None], None],
+        directory: str,
     ) -> None:
         self._tell = tell
         self._reply = reply
         self._asked = asked
+        self._directory = directory
+        self._calls: dict[str, RunningCall] = {}
         self._lock = threading.RLock()
         self._open: dict[str, _Open] = {}
         self._statuses: dict[str, str] = {}
@@ -86,7 +93,23 @@ class ExtensionUi:
                 return False
         return True
 
-    def _ask(self, dialog: Dialog) -> None:
+    def call_began(self, call: RunningCall) -> None:
+        """A tool call begins: a question of the guard may be about it."""
+        self._calls[call.id] = call
+
+    def call_goes_on(self, call_id: str, *, ended: bool = False) -> None:
+        """A call runs, or ended: what was asked about it is asked no more, though pi says nothing.
+
+        The guard takes a question back when a new mode answers it.
+        """
+        if ended:
+            self._calls.pop(call_id, None)
+        for dialog in self.open():
+            if call_id and dialog.tool_call_id == call_id:
+                self._close(dialog.id, STOPPED)
+
+    def _ask(self, asked: Dialog) -> None:
+        dialog = as_permission(asked, list(self._calls.values()), self._directory)
         opened = _Open(dialog)
         with self._lock:
             self._open[dialog.id] = opened
@@ -101,6 +124,8 @@ class ExtensionUi:
     def _show(self, request: Stored) -> None:
         with self._lock:
             match request.get("method"):
+                case "setStatus" if request.get("statusKey") == MODE_STATUS:
+                    return  # the mode has a place of its own
                 case "setStatus":
                     text = _one_line(text_of(request.get("statusText")))
                     _put(self._statuses, text_of(request.get("statusKey")), text or None)
@@ -144,12 +169,13 @@ class ExtensionUi:
         """Put every dialog away, as stopped; pi is told, if it still hears."""
         for dialog in self.open():
             self._reply({"type": "extension_ui_response", "id": dialog.id, "cancelled": True})
-            self._close(dialog.id, STOPPED)
+            self._close(dialog.id, _ended(dialog))
 
     def forget(self) -> None:
         """The process is gone: nothing is open and nothing is shown any more."""
         for dialog in self.open():
-            self._close(dialog.id, STOPPED)
+            self._close(dialog.id, _ended(dialog))
+        self._calls.clear()
         with self._lock:
             shown = self.surface != Surface()
             self._statuses, self._widgets, self._title = {}, {}, ""
@@ -201,12 +227,18 @@ def _options(kind: _Kind, request: Stored) -> tuple[DialogOption, ...]:
     return tuple(DialogOption(value=text, label=text) for text in texts)
 
 
+def _ended(dialog: Dialog) -> str:
+    """What became of a dialog that nobody answered; pi's clock may be ahead of this one."""
+    due = dialog.expires_at is not None and dialog.expires_at <= _now_ms() + _CLOCKS_MS
+    return EXPIRED if due else STOPPED
+
+
 def _outcome(dialog: Dialog, answer: DialogAnswer) -> str:
     """What is told of an answer; raises ``PromptRefused`` when it is none to this question."""
     if answer.cancelled:
         return "cancelled"
     values = {option.value for option in dialog.options}
-    chosen = dialog.kind in ("select", "confirm")
+    chosen = dialog.kind not in ("input", "editor")
     if answer.value is None or (chosen and answer.value not in values):
         raise PromptRefused("unknown-answer", "This question has no such answer.")
     return answer.value
@@ -215,6 +247,8 @@ def _outcome(dialog: Dialog, answer: DialogAnswer) -> str:
 def _said(dialog: Dialog, answer: DialogAnswer) -> dict[str, Any]:
     if dialog.kind == "confirm":
         return {"confirmed": answer.value == "yes"}
+    if dialog.kind == "permission":
+        return {"value": guard_answer(answer)}
     return {"value": answer.value}
 
 

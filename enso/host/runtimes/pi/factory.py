@@ -30,6 +30,7 @@ from enso.host.runtimes.builtin.report import runtime_report
 from enso.host.runtimes.builtin.slash import slash_commands
 from enso.host.runtimes.builtin.thread_settings import transcript_model
 from enso.host.runtimes.pi.catalogue import Catalogue
+from enso.host.runtimes.pi.guard import EXTENSION
 from enso.host.runtimes.pi.learner import Learner, learn_from
 from enso.host.runtimes.pi.process import PiFailed, PiProcess
 from enso.host.runtimes.pi.program import PiProgram, PiUnusable, Programs, find_pi
@@ -68,7 +69,9 @@ class PiRuntimes:
         self._files = ConfigurationFiles(agent_dir)
         self._catalogue = Catalogue()
         self._options = PiOptions(
-            agent_dir=agent_dir, default_model=default_model, extensions=(BRIDGE, *extensions)
+            agent_dir=agent_dir,
+            default_model=default_model,
+            extensions=(BRIDGE, EXTENSION, *extensions),
         )
         self._learner = Learner(lambda: self.program, self._options, self._catalogue)
 

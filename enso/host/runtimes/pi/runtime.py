@@ -35,6 +35,7 @@ from enso.host.runtimes.builtin.activities import Activities
 from enso.host.runtimes.builtin.thread_settings import thread_model
 from enso.host.runtimes.pi.events import Translator
 from enso.host.runtimes.pi.extension_ui import ExtensionUi
+from enso.host.runtimes.pi.guard import MODE_COMMAND
 from enso.host.runtimes.pi.pi_log import PiLog
 from enso.host.runtimes.pi.pi_queue import PiQueue
 from enso.host.runtimes.pi.pi_run import PiRun
@@ -64,7 +65,7 @@ class PiRuntime:
         self._log = PiLog(session, services.provider_name)
         self._queue = PiQueue(self._log.tell)
         self._activities = Activities(self._log.tell)
-        self._ui = ExtensionUi(self._log.tell, self._send, self._asked)
+        self._ui = ExtensionUi(self._log.tell, self._send, self._asked, str(session.cwd))
         self._translator = Translator(self._log, self._activities, self._ui, self._queue, self)
         self._lock = threading.RLock()
         self._starting = threading.Lock()
@@ -198,7 +199,7 @@ class PiRuntime:
         """Change the permission mode, through Enso's guard in pi."""
         if mode not in {choice.id for choice in MODES}:
             raise PromptRefused("unknown-mode", f"Enso knows no mode “{mode[:60]}”.")
-        self._command("enso-mode", mode)
+        self._command(MODE_COMMAND, mode)
 
     def set_model(self, provider: str, model: str, level: str | None = None) -> None:
         """Choose the model and the thinking level of the next prompt."""
@@ -336,7 +337,9 @@ class PiRuntime:
         process = self._ready()
         if not self._services.runs(self._session.cwd, name):
             raise PromptRefused(
-                "not-in-pi", "This pi was started without the extension of Enso's that does this."
+                "not-in-pi",
+                "This pi runs without the extension of Enso's that does this: perhaps it has a "
+                "guard of its own.",
             )
         self._ask("prompt", message=" ".join((f"/{name}", *arguments)).rstrip())
         del process
