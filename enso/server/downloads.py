@@ -8,6 +8,7 @@ from enso.server.bundle import FILES, Bundle, findings_words
 from enso.server.exports import Download, export_thread
 from enso.server.pages import html_answer, page_urls, rail_request
 from enso.server.presenter import one_line
+from enso.server.refusals import Refused
 from enso.server.services import Services
 from enso.server.views import BundleView
 from enso.urls import Urls
@@ -28,10 +29,17 @@ def blueprint(services: Services, *, prefix: str, name: str) -> Blueprint:
 
     @downloads.get("/threads/<thread_id>/bundle.zip")
     def bundle(thread_id: str) -> Response:  # pyright: ignore[reportUnusedFunction]
-        keep = request.args.get("keep", "") not in ("", "0")
+        keep = _keeps(request.args.get("keep", "0"))
         return attachment(Bundle(services, thread_id, keep=keep).download())
 
     return downloads
+
+
+def _keeps(text: str) -> bool:
+    """Whether keys and tokens are to stay in it; raises ``Refused`` 400 for neither yes nor no."""
+    if text not in {"0", "1"}:
+        raise Refused(400, "invalid-keep", "keep: 1 leaves keys and tokens in, 0 takes them out.")
+    return text == "1"
 
 
 def page_blueprint(services: Services) -> Blueprint:

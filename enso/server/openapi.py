@@ -211,7 +211,7 @@ ENDPOINTS = (
         answer=None,
         files=("application/zip",),
         parameters=(THREAD_ID, KEEP),
-        refusals=NOT_THERE,
+        refusals=((400, "keep is neither 0 nor 1."), *NOT_THERE),
     ),
     Endpoint(
         method="post",

@@ -24,12 +24,13 @@ from enso.thread_ids import new_thread_id
 from enso.urls import Urls
 
 MAX_START = 10_000_000
+FILTER = "default"
 
 
 def wanted_filter(text: str) -> wire.TreeFilter:
     """The filter that a request names; raises ``Refused`` 400 for one that there is not."""
     for known in FILTERS:
-        if text in ("", known):
+        if text == known:
             return known
     names = ", ".join(FILTERS)
     raise Refused(400, "unknown-filter", f"There is no filter of this name. Say one of: {names}.")
@@ -46,7 +47,7 @@ def wanted_start(text: str) -> int | None:
 
 def read_window(services: Services, thread_id: str) -> wire.ThreadTree:
     """The part of a thread's tree that the request's query asks for."""
-    wanted = wanted_filter(request.args.get("filter", ""))
+    wanted = wanted_filter(request.args.get("filter", FILTER))
     start = wanted_start(request.args.get("start", ""))
     return window(thread_id, services.tree(thread_id), wanted, start)
 
@@ -152,7 +153,7 @@ def labelled(services: Services, thread_id: str, _done: wire.Done) -> Response |
     """The answer to a form of the tree that labelled an entry: the tree as it is now."""
     if request.form.get("to") != "tree":
         return None
-    wanted = wanted_filter(request.form.get("filter", ""))
+    wanted = wanted_filter(request.form.get("filter", FILTER))
     start = wanted_start(request.form.get("start", ""))
     if not HtmxRequest(request.headers).is_htmx:
         target = page_urls().tree(thread_id, wanted=wanted, start=start)
