@@ -28,7 +28,7 @@ def enso(page: Page, place: Place, start: Start) -> EnsoPage:
 def test_what_was_said_is_found_and_opened_at_its_place(enso: EnsoPage) -> None:
     """The box finds passages under the titles; one leads to its message."""
     enso.find.fill("quagga")
-    found = enso.page.locator("#rail-list .found")
+    found = enso.page.locator("#rail-list .passages")
     expect(found.locator("h3")).to_have_count(2)
     expect(found.locator("mark")).to_have_text(["Quagga", "quagga", "quagga"])
     expect(enso.rows.filter(has_text="Say quagga").first).to_be_visible()
@@ -44,13 +44,13 @@ def test_what_was_said_is_found_and_opened_at_its_place(enso: EnsoPage) -> None:
 def test_news_of_the_rail_keep_what_was_found(enso: EnsoPage, place: Place) -> None:
     """Another thread's change redraws the rows, and not the passages."""
     enso.find.fill("quagga")
-    found = enso.page.locator("#rail-list .found mark")
+    found = enso.page.locator("#rail-list .passages mark")
     expect(found).to_have_count(3)
     place.thread("newer", "Say quagga again", "Yes.")
     expect(enso.rows.filter(has_text="Say quagga again")).to_have_count(1)
     expect(found).to_have_count(3)
     enso.find.fill("quagga again")
-    expect(enso.page.locator("#rail-list .found h3")).to_have_text(["Say quagga again"])
+    expect(enso.page.locator("#rail-list .passages h3")).to_have_text(["Say quagga again"])
 
 
 def test_finding_works_without_scripts(browser: Browser, enso: EnsoPage) -> None:
