@@ -100,6 +100,15 @@ class PiLog:
             while self._waiting and self._tell_next(self._waiting[0]):
                 self._waiting.popleft()
 
+    def is_foreign(self) -> bool:
+        """Whether another program wrote to the file, or took it away; not asked during a run.
+
+        A message that pi said nothing of is another program's.
+        """
+        with self._lock:
+            self.sync()
+            return self.foreign or bool(self._waiting) or self.session.changed_elsewhere()
+
     def tell_unstored(self) -> None:
         """Tell of user messages that ended and are not in a file yet, until they are."""
         with self._lock:

@@ -272,13 +272,9 @@ class PiRuntime:
 
     def changed_elsewhere(self) -> bool:
         """Whether another program than this thread's pi changed the file."""
-        if self._log.foreign:
-            return True
-        if not self._session.changed_elsewhere():
-            return False
-        if self._run is None:
-            self._log.sync()
-        return self._log.foreign or self._session.changed_elsewhere()
+        if self._run is not None:
+            return self._log.foreign
+        return self._log.is_foreign()
 
     # -- the process ------------------------------------------------------------------------------
 

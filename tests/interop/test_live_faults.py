@@ -1,0 +1,252 @@
+"""What goes wrong around a live thread of pi's: it is killed, or Enso is, or another pi writes."""
+
+from __future__ import annotations
+
+import os
+import select
+import signal
+import subprocess
+import sys
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+
+from enso.host.contract import (
+    DialogClosed,
+    EntryStored,
+    MessageStarted,
+    PartDelta,
+    RunBegan,
+    RunNotice,
+    RunSettled,
+)
+from enso.host.runtimes.pi import PiRuntimes
+from enso.host.runtimes.pi.runtime import PiRuntime
+from enso.host.session_file import SessionFile
+from enso.transcript import TranscriptMessage
+from tests.interop.real_pi import RealPi
+from tests.interop.rpc_client import PiRpc
+from tests.model_server import Gate, ModelServer, Reply
+from tests.runtimes.agent_files import write_json
+from tests.runtimes.live_thread import PATIENCE, LiveThread
+
+MODEL = "labserver/lab-coder"
+SLEEP = {"name": "bash", "args": {"command": "echo $$ > pid; echo up; exec sleep 600"}}
+
+
+@pytest.fixture
+def project(tmp_path: Path) -> Path:
+    """Where the thread works."""
+    directory = tmp_path / "shop"
+    directory.mkdir()
+    return directory
+
+
+@pytest.fixture
+def thread(pi: RealPi, pi_agent_dir: Path, project: Path) -> Iterator[LiveThread]:
+    """A thread that was prompted once."""
+    write_json(pi_agent_dir / "settings.json", {"retry": {"enabled": True, "baseDelayMs": 60_000}})
+    runtimes = PiRuntimes(pi_agent_dir, MODEL, command=pi.command)
+    live = LiveThread(runtimes, SessionFile.create(pi_agent_dir / "sessions", "t1", project))
+    live.run("Hello")
+    yield live
+    live.runtime.close()
+    runtimes.close()
+
+
+def pid_of(thread: LiveThread) -> int:
+    """The thread's pi."""
+    assert isinstance(thread.runtime, PiRuntime)
+    assert thread.runtime.pid is not None
+    return thread.runtime.pid
+
+
+def changed_elsewhere(thread: LiveThread) -> bool:
+    """Whether another program than the thread's pi wrote its file."""
+    assert isinstance(thread.runtime, PiRuntime)
+    return thread.runtime.changed_elsewhere()
+
+
+def wait_for_end(pid: int) -> None:
+    """Wait until a process is gone."""
+    try:
+        watched = os.pidfd_open(pid)
+    except ProcessLookupError:
+        return
+    try:
+        assert select.select([watched], [], [], PATIENCE)[0], f"{pid} still runs"
+    finally:
+        os.close(watched)
+
+
+def streaming(thread: LiveThread, server: ModelServer) -> None:
+    """Into an answer."""
+    server.script([Reply(text=("As far as this",), gate=Gate())])
+    told = len(thread.told(PartDelta))
+    thread.start("Go on")
+    thread.wait_until(lambda: len(thread.told(PartDelta)) > told)
+
+
+def before_the_first_word(thread: LiveThread, server: ModelServer) -> None:
+    """Into a request that is not answered yet."""
+    asked = len(server.requests())
+    server.script([Reply(text=("x",), first_gate=Gate())])
+    thread.start("Go on")
+    server.wait_for_requests(asked + 1)
+
+
+def in_a_tool(thread: LiveThread, server: ModelServer) -> None:
+    """Into a command."""
+    thread.runtime.set_mode("auto")
+    server.script([Reply(tools=[SLEEP])])
+    thread.start("Go on")
+    thread.wait_until(lambda: "tools" in thread.activities)
+
+
+def in_a_dialog(thread: LiveThread, server: ModelServer) -> None:
+    """Into a question."""
+    server.script([Reply(tools=[SLEEP])])
+    thread.start("Go on")
+    thread.wait_for_dialogs()
+
+
+def in_a_retry_wait(thread: LiveThread, server: ModelServer) -> None:
+    """Into the wait after refusals: the client of 0.73 asks three times by itself."""
+    times = 3 if "0.73" in str(getattr(thread.runtime, "name", "")) else 1
+    server.script([Reply(status=503, body="busy", headers={"retry-after-ms": "1"})] * times)
+    thread.start("Go on")
+    thread.wait_until(lambda: "retry-wait" in thread.activities)
+
+
+STATES = [streaming, before_the_first_word, in_a_tool, in_a_dialog, in_a_retry_wait]
+
+
+@pytest.mark.parametrize("state", STATES)
+def test_pi_that_is_killed_in_any_state_is_said_and_started_again(
+    thread: LiveThread, server: ModelServer, state: Callable[[LiveThread, ModelServer], None]
+) -> None:
+    """The run is over, nothing streams or asks any more, and the next prompt goes on."""
+    state(thread, server)
+    os.kill(pid_of(thread), signal.SIGKILL)
+    assert thread.wait_settled(2) == RunSettled("failed")
+    assert "pi ended by signal 9" in thread.told(RunNotice)[-1].sentence
+    assert not thread.runtime.dialogs()
+    assert len(thread.told(DialogClosed)) == (state is in_a_dialog)
+    assert thread.run("Once more") == RunSettled("complete")
+    stored = [e.id for e in thread.read_cold()]
+    assert [e.id for e in thread.stored_live() if not e.id.startswith("live-")] == stored
+
+
+@pytest.mark.parametrize("state", STATES)
+def test_a_run_is_stopped_in_any_state(
+    thread: LiveThread, server: ModelServer, state: Callable[[LiveThread, ModelServer], None]
+) -> None:
+    """By the same pi, which goes on with the next prompt."""
+    state(thread, server)
+    pid = pid_of(thread)
+    thread.runtime.abort()
+    assert thread.wait_settled(2) == RunSettled("aborted")
+    assert thread.run("Once more") == RunSettled("complete")
+    assert pid_of(thread) == pid
+
+
+def test_pi_that_is_killed_while_it_is_held_is_said(thread: LiveThread) -> None:
+    """Outside of a run too; the next prompt starts another."""
+    os.kill(pid_of(thread), signal.SIGKILL)
+    assert "signal 9" in thread.wait_for(RunNotice).sentence
+    assert thread.run("Once more") == RunSettled("complete")
+
+
+def test_what_a_terminal_wrote_to_a_held_thread_is_noticed(
+    thread: LiveThread, pi: RealPi, project: Path, pi_agent_dir: Path
+) -> None:
+    """Own writing is told apart: only the other pi's makes the thread to be opened anew."""
+    assert not changed_elsewhere(thread)
+    told = len(thread.told(EntryStored))
+    arguments = ["--session", str(thread.session.path)]
+    with PiRpc.start(pi, cwd=project, agent_dir=pi_agent_dir, arguments=arguments) as other:
+        other.run("From the terminal")
+    assert changed_elsewhere(thread)
+    assert len(thread.told(EntryStored)) == told
+
+
+def test_what_a_terminal_writes_during_a_run_is_not_told_as_its_own(
+    thread: LiveThread, server: ModelServer, pi: RealPi, project: Path, pi_agent_dir: Path
+) -> None:
+    """The run's own entries are, and afterwards it is known that there is more."""
+    gate = Gate()
+    server.script([Reply(text=("Mine.",), gate=gate)])
+    started = len(thread.told(MessageStarted))
+    thread.start("Slowly")
+    thread.wait_until(lambda: len(thread.told(MessageStarted)) > started)
+    arguments = ["--session", str(thread.session.path)]
+    with PiRpc.start(pi, cwd=project, agent_dir=pi_agent_dir, arguments=arguments) as other:
+        other.run("From the terminal")
+    gate.open()
+    assert thread.wait_settled(2) == RunSettled("complete")
+    told = [e for e in thread.stored_live() if isinstance(e, TranscriptMessage)]
+    assert [e.id for e in told if any("terminal" in str(part) for part in e.parts)] == []
+    assert changed_elsewhere(thread)
+
+
+def test_a_run_that_an_extension_began_is_told(
+    pi_1_6: RealPi, pi_agent_dir: Path, project: Path
+) -> None:
+    """With its beginning, though nobody prompted; it settles as any other."""
+    extensions = pi_agent_dir / "extensions"
+    extensions.mkdir()
+    (extensions / "later.ts").write_text(
+        "export default (pi) => pi.registerCommand('later', { description: '', handler: () => {\n"
+        "  const message = { customType: 'note', content: 'Do it', display: true };\n"
+        "  setTimeout(() => pi.sendMessage(message, { triggerTurn: true }), 200);\n"
+        "} });\n"
+    )
+    runtimes = PiRuntimes(pi_agent_dir, MODEL, command=pi_1_6.command)
+    thread = LiveThread(runtimes, SessionFile.create(pi_agent_dir / "sessions", "t1", project))
+    assert thread.run("/later") == RunSettled("complete")
+    thread.wait_for(RunBegan)
+    assert thread.wait_settled(2) == RunSettled("complete")
+    assert thread.last_answer["stopReason"] == "stop"
+    assert thread.runtime.activity() is None
+    thread.runtime.close()
+    runtimes.close()
+
+
+STARTER = """
+import sys
+from pathlib import Path
+from enso.host.runtimes.pi import PiRuntimes
+from enso.host.session_file import SessionFile
+from tests.runtimes.live_thread import LiveThread
+agent, project, *command = sys.argv[1:]
+runtimes = PiRuntimes(Path(agent), "labserver/lab-coder", command=tuple(command))
+thread = LiveThread(runtimes, SessionFile.create(Path(agent) / "sessions", "t2", Path(project)))
+thread.run("Hello")
+thread.runtime.set_mode("auto")
+thread.start("Go on")
+thread.wait_until(lambda: "tools" in thread.activities and (Path(project) / "pid").exists())
+print(thread.runtime.pid, flush=True)
+sys.stdin.read()
+"""
+
+
+def test_nothing_is_left_when_enso_is_killed_in_a_tool(
+    pi: RealPi, pi_agent_dir: Path, project: Path, server: ModelServer
+) -> None:
+    """Pi ends with its input, and ends the command that it runs; 0.73 leaves that running."""
+    server.script([Reply(text=("Hello.",)), Reply(tools=[SLEEP])])
+    starter = subprocess.Popen(
+        [sys.executable, "-c", STARTER, str(pi_agent_dir), str(project), *pi.command],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+    )
+    assert starter.stdout is not None
+    pid = int(starter.stdout.readline())
+    starter.kill()
+    starter.communicate()
+    wait_for_end(pid)
+    command = int((project / "pid").read_text())
+    if pi.version.startswith("0."):
+        os.kill(command, signal.SIGKILL)
+    wait_for_end(command)
