@@ -52,6 +52,16 @@ def allowed_calls(transcript: Sequence[TranscriptEntry]) -> frozenset[str]:
     return frozenset(key for key in keys if key is not None)
 
 
+def tells_mode(entry: TranscriptCustom) -> bool:
+    """Whether a branch is in the mode of this entry until another tells one."""
+    return bool(next(_names((entry,), "modes", "mode"), None))
+
+
+def tells_agent(entry: TranscriptCustom) -> bool:
+    """Whether a branch has the agent of this entry, or none, until another tells of one."""
+    return entry.custom_type == "active_agent"
+
+
 def _names(
     transcript: Sequence[TranscriptEntry], custom_type: str, key: str
 ) -> Iterator[str | None]:

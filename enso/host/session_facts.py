@@ -1,12 +1,12 @@
-"""What the rail says of a session, gathered entry by entry (pi's ``listAll``, without its faults).
+"""What is said of a whole session, gathered entry by entry (pi's ``listAll``, without its faults).
 
-Owns the title, the name, the count, the last activity and how the branch ends. Reads no file: it is
-fed the fields of each entry by ``enso.host.session_scan``.
+Owns the title, the name, the count, the spend, the last activity and how the branch ends. Reads no
+file: it is fed the fields of each entry by ``enso.host.session_scan``.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from typing import Any, Final, cast
 
 from msgspec import UNSET, Raw, Struct, UnsetType
@@ -14,9 +14,12 @@ from msgspec import UNSET, Raw, Struct, UnsetType
 from enso.host.contract import ThreadEnd
 from enso.host.json_lines import clean_text, parse_line
 from enso.host.session_log import given_id, name_of, stored_id
+from enso.host.session_spend import ScannedUsage, Spend, scanned_usage
 from enso.host.stored_values import count_of, milliseconds, object_of
 
 _SPOKEN: Final = ("user", "assistant")
+_SPENDING: Final = ("usage", "compaction", "branch_summary")
+_SPENDING_ROLES: Final = ("assistant", "toolResult")
 _TELLING: Final = ("assistant", "toolResult", "user")
 _STOPPED: Final[dict[str, ThreadEnd]] = {
     "error": "refused",
@@ -33,6 +36,8 @@ class ScannedMessage(Struct, gc=False):
     content: Raw | UnsetType = UNSET
     timestamp: int | float | None = None
     stopReason: str | None = None  # noqa: N815 - the stored key
+    display: bool | None = None
+    usage: ScannedUsage | None = None
 
 
 class ScannedEntry(Struct, gc=False):
@@ -44,6 +49,12 @@ class ScannedEntry(Struct, gc=False):
     timestamp: str | int | float | None = None
     name: Raw | UnsetType = UNSET
     message: ScannedMessage | None = None
+    customType: str | None = None  # noqa: N815 - the stored key
+    data: Raw | UnsetType = UNSET
+    display: bool | None = None
+    usage: ScannedUsage | None = None
+    targetId: str | None = None  # noqa: N815 - the stored key
+    label: str | None = None
 
 
 def scanned_entry(value: Any) -> ScannedEntry:
@@ -57,6 +68,12 @@ def scanned_entry(value: Any) -> ScannedEntry:
         timestamp=stored.get("timestamp"),
         name=stored.get("name", UNSET),
         message=_scanned_message(object_of(message)) if isinstance(message, dict) else None,
+        customType=_text(stored.get("customType")),
+        data=stored.get("data", UNSET),
+        display=stored.get("display") is True,
+        usage=scanned_usage(stored.get("usage")),
+        targetId=_text(stored.get("targetId")),
+        label=_text(stored.get("label")),
     )
 
 
@@ -66,6 +83,8 @@ def _scanned_message(stored: Any) -> ScannedMessage:
         content=stored.get("content", UNSET),
         timestamp=count_of(stored.get("timestamp")),
         stopReason=_text(stored.get("stopReason")),
+        display=stored.get("display") is True,
+        usage=scanned_usage(stored.get("usage")),
     )
 
 
@@ -73,7 +92,7 @@ def _text(value: Any) -> str | None:
     return value if isinstance(value, str) else None
 
 
-def _value(stored: Raw | Any) -> Any:
+def value_of(stored: Raw | Any) -> Any:
     """The value of a field that was left unread."""
     return parse_line(bytes(stored)) if isinstance(stored, Raw) else stored
 
@@ -158,42 +177,79 @@ def _calls_tools(content: Raw | UnsetType) -> bool:
         raw = bytes(content)
         if b"toolCall" not in raw and b"\\u" not in raw:  # an escape could spell it otherwise
             return False
-    blocks = _value(content)
+    blocks = value_of(content)
     if not isinstance(blocks, list):
         return False
     return any(object_of(b).get("type") == "toolCall" for b in cast("list[Any]", blocks))
 
 
+def request_usage(entry: ScannedEntry) -> tuple[bool, ScannedUsage | None]:
+    """Whether a model was asked for this entry, and what that used."""
+    if entry.type != "message":
+        usage = entry.usage if entry.type in _SPENDING else None
+        return usage is not None, usage
+    message = entry.message
+    if message is None or message.role not in _SPENDING_ROLES:
+        return False, None
+    return message.role == "assistant" or message.usage is not None, message.usage
+
+
 @dataclass(slots=True)
 class SessionFacts:
-    """The facts of the entries so far. ``newest_ms`` is the newest user or assistant message."""
+    """The facts of the entries so far. ``newest_ms`` is the newest user or assistant message.
 
-    branch: BranchEnd
+    ``skipped`` counts damaged lines. ``superseded`` is where entries begin whose id comes again:
+    only the later one's spend counts.
+    """
+
+    spend: Spend = field(default_factory=Spend)
     message_count: int = 0
     first_message: str = ""
     name: str | None = None
     newest_ms: int = 0
+    skipped: int = 0
+    labels: dict[str, str] = field(default_factory=dict[str, str])
+    superseded: frozenset[int] = frozenset()
+
+    def copy(self) -> SessionFacts:
+        """Facts that go on from here by themselves."""
+        return replace(self, spend=replace(self.spend), labels=dict(self.labels))
 
     def add(self, entry: ScannedEntry, offset: int) -> None:
         """Take the next entry of the file, whose line begins at ``offset``."""
+        if offset in self.superseded:
+            entry.usage = None
+            if entry.message is not None:
+                entry.message.usage = None
         if entry.type == "message":
             self.message_count += 1
             message = entry.message
-            if message is not None and message.content is not UNSET:
+            if message is not None:
                 self._add_message(entry, message)
         elif entry.type == "session_info":
-            self.name = name_of({"name": _value(entry.name)})
-        self.branch.add(entry, offset)
+            self.name = name_of({"name": value_of(entry.name)})
+        elif entry.type == "label":
+            self._add_label(entry.targetId, entry.label)
+        elif entry.usage is not None and entry.type in _SPENDING:
+            self.spend.add(entry.usage)
+
+    def _add_label(self, target: str | None, label: str | None) -> None:
+        if target is not None and label:
+            self.labels[clean_text(target)] = clean_text(label)
+        elif target is not None:
+            self.labels.pop(clean_text(target), None)
 
     def _add_message(self, entry: ScannedEntry, message: ScannedMessage) -> None:
-        if message.role not in _SPOKEN:
+        if message.usage is not None and message.role in _SPENDING_ROLES:
+            self.spend.add(message.usage)
+        if message.role not in _SPOKEN or message.content is UNSET:
             return
         counted = count_of(message.timestamp)
         if counted is None:
             counted = milliseconds(entry.timestamp) or 0
         self.newest_ms = max(self.newest_ms, counted)
         if not self.first_message and message.role == "user":
-            self.first_message = title_of(_value(message.content))
+            self.first_message = title_of(value_of(message.content))
 
 
 def title_of(content: Any) -> str:

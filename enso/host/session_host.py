@@ -8,6 +8,7 @@ before everything that can be refused was asked. What runs a thread is the facto
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
 from typing import Protocol
@@ -33,6 +34,7 @@ from enso.host.contract import (
     StoredLog,
     StoredThread,
     StoredThreadContext,
+    StoredThreadPage,
     StoredThreadRead,
     StoredThreadStats,
     ThreadNotStored,
@@ -43,6 +45,7 @@ from enso.host.decode import decode_branch
 from enso.host.entry_text import entry_text
 from enso.host.hosted_thread import SessionThread
 from enso.host.modes import fresh_mode, stored_mode
+from enso.host.pages import page_of
 from enso.host.project_files import fitting_files
 from enso.host.search import Finder
 from enso.host.session_checks import directory_checks
@@ -50,6 +53,8 @@ from enso.host.session_file import SessionFile
 from enso.host.session_fork import forked_entries, is_conversation
 from enso.host.session_listing import SessionListing
 from enso.host.session_log import SessionLog, open_sized, read_session
+from enso.host.session_pages import NotTold, PageWanted, SessionPages
+from enso.host.session_tail import Counters
 from enso.host.session_trash import SessionTrash
 from enso.host.session_tree import labels_of, tree_of
 from enso.host.session_watch import SessionWatch
@@ -113,6 +118,7 @@ class SessionHost:
         self._runtimes = runtimes
         self._listing = SessionListing(self._sessions_dir, projects)
         self._watch = SessionWatch(self._sessions_dir, self._listing)
+        self._pages = SessionPages(runtimes.provider_name)
         self._trash = SessionTrash(agent_dir, projects)
         self._cache = CacheDirectory(cache_dir, agent_dir)
         self._finder = Finder(self._cache.path / "search.sqlite", self._listing.rows)
@@ -197,6 +203,25 @@ class SessionHost:
             labels=labels_of(log.entries),
             skipped_lines=log.skipped,
         )
+
+    def read_stored_page(
+        self, thread_id: str, *, size: int, before: str | None = None, since: str | None = None
+    ) -> StoredThreadPage | None:
+        """A page from the end of the file, where that tells it; else from the whole file."""
+        stored = self.stored_thread(thread_id)
+        file = self._listing.scanned(stored) if stored is not None else None
+        if stored is None:
+            return None
+        if file is not None:
+            with suppress(NotTold):
+                return self._pages.read(stored, file, PageWanted(size, before, since))
+        read = self.read_stored_thread(thread_id)
+        return page_of(read, size=size, before=before, since=since) if read is not None else None
+
+    @property
+    def counters(self) -> Counters:
+        """How much was read of files for pages."""
+        return self._pages.counters
 
     def read_stored_thread_context(self, thread_id: str) -> StoredThreadContext | None:
         """A stored thread's context, request by request; read cold."""

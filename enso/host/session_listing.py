@@ -58,6 +58,11 @@ class SessionListing:
                 known = self._known(thread_id)
         return known
 
+    def scanned(self, thread: StoredThread) -> ScannedFile | None:
+        """What is known of the file of a row that ``row`` or ``find`` just gave."""
+        with self._lock:
+            return self._files.get(str(thread.path))
+
     def ids_at(self, path: str) -> frozenset[str]:
         """The id of the thread in the file at ``path``, as of when it was last looked at."""
         with self._lock:

@@ -2,12 +2,15 @@
 
 Owns how far a file was read and whether it still is the file that was read. A scan keeps no
 entries: it takes the few fields it needs out of each line, with a parser that still refuses every
-line that is no JSON. What the fields mean is ``enso.host.session_facts``'.
+line that is no JSON. What the fields mean is ``enso.host.session_facts``' and, of the branch,
+``enso.host.session_branch``'s; a file that is not regular gets no more than how its branch ends.
 """
 
 from __future__ import annotations
 
 import os
+from collections.abc import Callable, Mapping
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from pathlib import Path
@@ -16,40 +19,84 @@ from typing import BinaryIO, Final
 import msgspec
 
 from enso.host.contract import StoredThread
-from enso.host.json_lines import MalformedLine, parse_line
+from enso.host.json_lines import MalformedLine, is_blank, parse_line
+from enso.host.session_branch import (
+    BranchFacts,
+    BranchPicker,
+    IrregularFile,
+    Picked,
+    RegularBranch,
+)
 from enso.host.session_facts import (
     BranchEnd,
     ScannedEntry,
+    ScannedMessage,
     SessionFacts,
     Tree,
     end_of_message,
     scanned_entry,
 )
 from enso.host.session_log import Header, open_regular, read_header
+from enso.host.session_prefix import LONG, prefix_of
 from enso.host.session_write import FileStamp
 from enso.host.stored_values import milliseconds
 from enso.thread_ids import is_thread_id
+from enso.transcript import Usage
 
 _PROBE: Final = 512
 _NEWLINE: Final = 10
 _decode = msgspec.json.Decoder(ScannedEntry).decode
 
 
+Branch = BranchEnd | RegularBranch
+
+
 @dataclass(frozen=True, slots=True)
 class ScannedFile:
     """One file as it was scanned: ``thread`` is its row, ``None`` when it is no session.
 
-    ``progress`` is what the next scan goes on from.
+    ``progress`` is what the next scan goes on from. ``torn``: the last line lacks its newline.
     """
 
     path: Path
     stamp: FileStamp
     thread: StoredThread | None
-    progress: _Progress | None
+    progress: Progress | None
+    torn: bool = False
+
+    @property
+    def end(self) -> KnownEnd | None:
+        """What is known beside the branch's last entries; ``None``: the file must be read whole."""
+        progress = self.progress
+        if progress is None or self.torn or not isinstance(progress.branch, RegularBranch):
+            return None
+        branch, facts = progress.branch, progress.facts
+        if branch.leaf_id is None:
+            return None
+        return KnownEnd(
+            branch.leaf_id,
+            progress.consumed,
+            branch.leaf,
+            facts.spend.usage(),
+            facts.labels,
+            facts.skipped,
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class KnownEnd:
+    """A regular file: the leaf's id, where the last line ends, and what the lines before tell."""
+
+    leaf_id: str
+    size: int
+    branch: BranchFacts
+    usage: Usage
+    labels: Mapping[str, str]
+    skipped: int
 
 
 @dataclass(slots=True)
-class _Progress:
+class Progress:
     """Everything up to ``consumed``, the end of the last whole line; 0 without a whole header.
 
     ``head`` and ``tail`` are the first and last bytes of it, to know the file again by.
@@ -57,14 +104,17 @@ class _Progress:
 
     header: Header
     facts: SessionFacts
+    branch: Branch
     consumed: int
     created_ms: int | None
     head: bytes = b""
     tail: bytes = b""
 
-    def copy(self) -> _Progress:
-        facts = replace(self.facts, branch=replace(self.facts.branch))
-        return replace(self, facts=facts)
+    def copy(self) -> Progress:
+        """A scan that goes on from here by itself."""
+        branch = self.branch
+        copied = branch.copy() if isinstance(branch, RegularBranch) else replace(branch)
+        return replace(self, facts=self.facts.copy(), branch=copied)
 
 
 def scan_file(path: Path, earlier: ScannedFile | None = None) -> ScannedFile | None:
@@ -84,30 +134,67 @@ def scan_file(path: Path, earlier: ScannedFile | None = None) -> ScannedFile | N
 def _scan(
     path: Path, stream: BinaryIO, stamp: FileStamp, earlier: ScannedFile | None
 ) -> ScannedFile:
-    progress = _continued(stream, stamp, earlier) or _begun(stream)
+    continued = _continued(stream, stamp, earlier)
+    if continued is not None:
+        with suppress(IrregularFile):
+            return _scanned(path, stream, stamp, continued)
+    with suppress(IrregularFile):
+        return _scanned(path, stream, stamp, _begun(stream, RegularBranch))
+    with suppress(IrregularFile):
+        picked = _picked(stream)
+        progress = _begun(stream, lambda version: RegularBranch(version, picked))
+        if progress is not None:
+            progress.facts.superseded = picked.superseded
+        return _scanned(path, stream, stamp, progress)
+    return _scanned(path, stream, stamp, _begun(stream, _any_branch))
+
+
+def _any_branch(version: float | None) -> BranchEnd:
+    return BranchEnd(linear=version is not None and version < 2)
+
+
+def _scanned(
+    path: Path, stream: BinaryIO, stamp: FileStamp, progress: Progress | None
+) -> ScannedFile:
     if progress is None:
         return ScannedFile(path, stamp, None, None)
     rest = _take_lines(progress, stream)
-    progress.facts.branch.settle()
+    _settle(progress, stream)
     shown = progress
     if rest is not None:
         shown = progress.copy()
         _take(shown, rest, shown.consumed)
-        shown.facts.branch.settle()
-    if shown.facts.branch.end is None:
-        stream.seek(0)
-        _resolve_by_tree(shown.facts.branch, stream)
+        _settle(shown, stream)
     thread = _row(path, stamp, shown)
     if not progress.consumed:
         return ScannedFile(path, stamp, thread, None)
     _remember(progress, stream)
-    return ScannedFile(path, stamp, thread, progress)
+    return ScannedFile(path, stamp, thread, progress, torn=rest is not None)
+
+
+def _settle(progress: Progress, stream: BinaryIO) -> None:
+    """Tell how the branch ends, reading again what of the file it takes."""
+    branch = progress.branch
+    if isinstance(branch, RegularBranch):
+        ending = branch.settle()
+        if ending is not None:
+            branch.end_with(_message_at(stream, ending))
+        return
+    branch.settle()
+    if branch.end is None:
+        _resolve_by_tree(branch, stream)
+
+
+def _message_at(stream: BinaryIO, offset: int) -> ScannedMessage | None:
+    stream.seek(offset)
+    entry, _ = scan_line(stream.readline())
+    return entry.message if entry is not None else None
 
 
 # -- where to begin -------------------------------------------------------------------------------
 
 
-def _continued(stream: BinaryIO, stamp: FileStamp, earlier: ScannedFile | None) -> _Progress | None:
+def _continued(stream: BinaryIO, stamp: FileStamp, earlier: ScannedFile | None) -> Progress | None:
     """What the earlier scan came to, if this is the same file and has only grown since."""
     progress = earlier.progress if earlier is not None else None
     if earlier is None or progress is None or not stamp.grown_from(earlier.stamp):
@@ -128,39 +215,44 @@ def _ends(stream: BinaryIO, size: int) -> tuple[bytes, bytes]:
     return os.pread(descriptor, length, 0), os.pread(descriptor, length, size - length)
 
 
-def _remember(progress: _Progress, stream: BinaryIO) -> None:
+def _remember(progress: Progress, stream: BinaryIO) -> None:
     progress.head, progress.tail = _ends(stream, progress.consumed)
 
 
-def _begun(stream: BinaryIO) -> _Progress | None:
-    """Read up to and with the header, which the first value of the file must be."""
+def _begun(stream: BinaryIO, branch: Callable[[float | None], Branch]) -> Progress | None:
+    """Read up to and with the header, which the first value of the file must be.
+
+    ``branch`` makes what a file of this version gathers. Raises ``IrregularFile`` when that does.
+    """
     stream.seek(0)
-    consumed = 0
+    consumed = skipped = 0
     for raw in stream:
         consumed += len(raw)
         try:
             value = parse_line(raw)
         except MalformedLine:
+            skipped += not is_blank(raw)
             continue
         if not isinstance(value, (dict, list)) and not value:
+            skipped += 1
             continue
         header = read_header(value)
         if header is None:
             return None
-        linear = header.version is not None and header.version < 2
         stored = header.raw.get("timestamp")
         created_ms = milliseconds(stored) if isinstance(stored, str) else None
         header = replace(header, raw={})  # which may be large, and is not needed any more
         whole = raw.endswith(b"\n")  # else what comes next may still be fused with it
-        facts = SessionFacts(BranchEnd(linear))
-        return _Progress(header, facts, consumed if whole else 0, created_ms)
+        facts = SessionFacts(skipped=skipped)
+        begun = branch(header.version)
+        return Progress(header, facts, begun, consumed if whole else 0, created_ms)
     return None
 
 
 # -- lines ----------------------------------------------------------------------------------------
 
 
-def _take_lines(progress: _Progress, stream: BinaryIO) -> bytes | None:
+def _take_lines(progress: Progress, stream: BinaryIO) -> bytes | None:
     """Take every whole line; returns the last one when it lacks its newline."""
     offset, rest = progress.consumed, None
     for raw in stream:
@@ -173,25 +265,53 @@ def _take_lines(progress: _Progress, stream: BinaryIO) -> bytes | None:
     return rest
 
 
-def _take(progress: _Progress, raw: bytes, offset: int) -> None:
-    entry = _entry(raw)
-    if entry is not None:
-        progress.facts.add(entry, offset)
+def _take(progress: Progress, raw: bytes, offset: int) -> None:
+    entry, damaged = scan_line(raw)
+    if entry is None:
+        progress.facts.skipped += damaged
+        return
+    progress.facts.add(entry, offset)
+    progress.branch.add(entry, offset)
+    if len(raw) > LONG and isinstance(progress.branch, RegularBranch):
+        _check_prefix(entry, raw)
 
 
-def _entry(raw: bytes) -> ScannedEntry | None:
-    """The entry on a line; ``None`` for a header, a blank line or damage."""
+def _check_prefix(entry: ScannedEntry, raw: bytes) -> None:
+    """A long line whose beginning says something else than the line cannot be told by it."""
+    prefix = prefix_of(raw)
+    if prefix is None:
+        return
+    role = entry.message.role if entry.message is not None else None
+    if (entry.type, entry.id, entry.parentId, role) != ("message", *prefix):
+        raise IrregularFile
+
+
+def scan_line(raw: bytes) -> tuple[ScannedEntry | None, bool]:
+    """The entry on a line, ``None`` for a header, a blank line or damage; whether it is damage."""
     try:
         entry = _decode(raw)
     except (msgspec.DecodeError, RecursionError):
         try:
             value = parse_line(raw)
         except MalformedLine:
-            return None
+            return None, not is_blank(raw)
         if not isinstance(value, dict):
-            return None
+            return None, True
         entry = scanned_entry(value)
-    return None if entry.type == "session" else entry
+    return (None if entry.type == "session" else entry), False
+
+
+def _picked(stream: BinaryIO) -> Picked:
+    """The branch of a file of which not every line is regular; raises ``IrregularFile``."""
+    progress = _begun(stream, RegularBranch)
+    picker = BranchPicker()
+    offset = progress.consumed if progress is not None else 0
+    for raw in stream:
+        entry, _ = scan_line(raw)
+        if entry is not None and raw[-1] == _NEWLINE:
+            picker.add(entry, offset)
+        offset += len(raw)
+    return picker.picked()
 
 
 # -- the end of the branch ------------------------------------------------------------------------
@@ -201,14 +321,14 @@ def _resolve_by_tree(resolved: BranchEnd, stream: BinaryIO) -> None:
     """Tell how the branch ends by walking the whole tree from the leaf: for a leaf that hangs on
     another entry than the one before it."""
     tree: Tree = {}
-    progress = _begun(stream)
-    if progress is None:
+    progress = _begun(stream, _any_branch)
+    if progress is None or not isinstance(progress.branch, BranchEnd):
         return
     offset = progress.consumed
     for raw in stream:
-        entry = _entry(raw)
+        entry, _ = scan_line(raw)
         if entry is not None:
-            entry_id, parent_id = progress.facts.branch.add(entry, offset)
+            entry_id, parent_id = progress.branch.add(entry, offset)
             told = end_of_message(entry.message) if entry.type == "message" else None
             tree[entry_id] = parent_id, told
         offset += len(raw)
@@ -218,7 +338,7 @@ def _resolve_by_tree(resolved: BranchEnd, stream: BinaryIO) -> None:
 # -- the row --------------------------------------------------------------------------------------
 
 
-def _row(path: Path, stamp: FileStamp, progress: _Progress) -> StoredThread | None:
+def _row(path: Path, stamp: FileStamp, progress: Progress) -> StoredThread | None:
     header, facts = progress.header, progress.facts
     if not is_thread_id(header.id):
         return None
@@ -230,11 +350,11 @@ def _row(path: Path, stamp: FileStamp, progress: _Progress) -> StoredThread | No
         message_count=facts.message_count,
         first_message=facts.first_message,
         name=facts.name,
-        end=facts.branch.end or "empty",
+        end=progress.branch.end or "empty",
     )
 
 
-def _modified(progress: _Progress, mtime_ns: int) -> datetime:
+def _modified(progress: Progress, mtime_ns: int) -> datetime:
     """The newest message's time, else the header's, else the file's; never later than the file."""
     newest = progress.facts.newest_ms or progress.created_ms
     file_ms = max(mtime_ns // 1_000_000, 0)

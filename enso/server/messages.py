@@ -28,6 +28,7 @@ from enso.server.shapes import (
 __all__ = [
     "SHOWN_IMAGE_TYPES",
     "MessageAssembler",
+    "heading_of",
     "image_part",
     "interrupted_tail",
     "iso_time",
@@ -183,10 +184,18 @@ class MessageAssembler:
     fed.
 
     The last reply of a turn says what the turn used: with the numbers of the thread's stats, which
-    count what a branch holds the same way.
+    count what a branch holds the same way. ``requests`` and ``usage`` are what a turn under way
+    used before the first entry that is fed.
     """
 
-    def __init__(self, *, running: bool = False, labels: Mapping[str, str] | None = None) -> None:
+    def __init__(
+        self,
+        *,
+        running: bool = False,
+        labels: Mapping[str, str] | None = None,
+        requests: int = 0,
+        usage: transcript.Usage | None = None,
+    ) -> None:
         self._running = running
         self._labels = dict(labels or {})
         self._places: dict[str, list[int]] = {}
@@ -195,7 +204,7 @@ class MessageAssembler:
         self._dirty: set[int] = set()
         self._open: dict[str, deque[tuple[int, int]]] = {}
         self._live: int | None = None
-        self._turn = _Turn()
+        self._turn = _Turn(requests, usage or transcript.Usage())
 
     @property
     def messages(self) -> Sequence[wire.Message]:
@@ -326,6 +335,38 @@ def transcript_to_messages(
     for entry in entries:
         assembler.feed(entry)
     return list(assembler.messages)
+
+
+def page_messages(
+    entries: Iterable[transcript.TranscriptEntry],
+    later: Iterable[transcript.TranscriptEntry],
+    *,
+    labels: Mapping[str, str],
+    requests: int,
+    usage: transcript.Usage,
+) -> list[wire.Message]:
+    """The messages of a stretch of a branch, each as it is in the whole branch.
+
+    ``later`` are what belongs to it of the entries behind; ``requests`` and ``usage`` what the turn
+    used before it that it begins in.
+    """
+    assembler = MessageAssembler(labels=labels, requests=requests, usage=usage)
+    for entry in entries:
+        assembler.feed(entry)
+    count = len(assembler.messages)
+    for entry in later:
+        assembler.feed(entry)
+    return list(assembler.messages[:count])
+
+
+def heading_of(messages: Iterable[wire.Message]) -> str:
+    """The text of the first prompt that has text."""
+    for message in messages:
+        if message.role == "user":
+            texts = [part.content for part in message.parts if isinstance(part, wire.TextPart)]
+            if any(text.strip() for text in texts):
+                return " ".join(texts)
+    return ""
 
 
 def interrupted_tail(

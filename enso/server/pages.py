@@ -11,7 +11,6 @@ from flask import Blueprint, Response, request
 
 from enso import thread_ids
 from enso.server.htmx import VARY, HtmxRequest
-from enso.server.paging import page_before
 from enso.server.presenter import RAIL_ROWS, RailRequest, one_line
 from enso.server.reading import NotServed, ThreadReading
 from enso.server.refusals import Refused
@@ -63,10 +62,10 @@ def open_thread(services: Services, text: str | None) -> Opening:
     if not thread_ids.is_thread_id(text):
         fresh = services.reader.fresh(thread_ids.new_thread_id())
         return Opening(fresh, thread_ids.refused_id_sentence(text))
-    reading = services.reader.read(text)
+    reading = services.reader.page(text)
     if isinstance(reading, NotServed):
         raise Refused(403, "directory-not-served", reading.sentence)
-    if reading is not None:
+    if isinstance(reading, ThreadReading):
         return Opening(reading)
     if HtmxRequest(request.headers).wants_fragment:
         raise Refused(404, "thread-gone", "This thread's file is gone.")
@@ -128,15 +127,12 @@ def blueprint(services: Services) -> Blueprint:
 
     @pages.get("/threads/<thread_id>/history")
     def history(thread_id: str) -> Response:  # pyright: ignore[reportUnusedFunction]
-        reading = services.read(thread_id)
-        window = page_before(reading.messages, request.args.get("before", ""))
-        if window is None:
-            raise Refused(404, "message-not-found", "That message is not on this thread's branch.")
+        reading = services.page(thread_id, before=request.args.get("before", ""))
         urls = page_urls()
         if HtmxRequest(request.headers).is_htmx:
-            view = services.presenter.history(urls, reading, window)
+            view = services.presenter.history(urls, reading)
             return html_answer(services.renderer.history(view))
-        pane = services.presenter.pane(urls, reading, window=window)
+        pane = services.presenter.pane(urls, reading)
         return whole_page(services, urls, pane)
 
     return pages

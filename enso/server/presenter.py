@@ -20,7 +20,6 @@ from enso.server.exports import FORMATS
 from enso.server.looks import dom_token
 from enso.server.messages import mended
 from enso.server.models import model_choices
-from enso.server.paging import Window, last_page
 from enso.server.rail import Rail
 from enso.server.reading import ThreadReading
 from enso.server.registry import ThreadRegistry
@@ -198,15 +197,14 @@ class Presenter:
         urls: Urls,
         reading: ThreadReading,
         *,
-        window: Window | None = None,
         notice: str = "",
         draft: str = "",
         error: str = "",
         project_id: str = "",
         deleted: Deleted | None = None,
     ) -> PaneView:
-        """The open thread with its last page, or with an earlier ``window`` of it."""
-        page = window or last_page(reading.messages)
+        """The open thread with the page of it that was read."""
+        page = reading.window
         earlier = urls.history(reading.thread_id, before=page.first) if page.before else None
         return PaneView(
             thread_id=reading.thread_id,
@@ -215,7 +213,7 @@ class Presenter:
             fresh=not reading.stored,
             project_name=reading.project.name if reading.project else "",
             project_detail=mended(reading.project_id),
-            message_count=len(reading.messages),
+            message_count=reading.message_count,
             messages=page.messages,
             earlier_href=earlier,
             earlier_count=page.before,
@@ -289,8 +287,9 @@ class Presenter:
             dialogs_href=urls.below(waiting.thread_id, "dialogs"),
         )
 
-    def history(self, urls: Urls, reading: ThreadReading, window: Window) -> HistoryView:
+    def history(self, urls: Urls, reading: ThreadReading) -> HistoryView:
         """A page of earlier messages."""
+        window = reading.window
         earlier = urls.history(reading.thread_id, before=window.first) if window.before else None
         return HistoryView(
             key=dom_token(reading.thread_id),

@@ -13,7 +13,7 @@ from enso.server.follow import Follow, News, Outgoing
 from enso.server.frames import partial_of
 from enso.server.live_state import Change
 from enso.server.looks import dom_token
-from enso.server.paging import Window, last_page, page_from
+from enso.server.paging import Window
 from enso.server.reading import ThreadReading
 from enso.server.render import Renderer
 from enso.server.slots import Slot
@@ -44,22 +44,18 @@ class Press:
         return News(frame, self._renderer.frame(frame, key=""))
 
     def snapshot(self, slot: Slot, follow: Follow, reading: ThreadReading) -> Outgoing:
-        """The whole state for one follow: all messages as JSON, its own page's as HTML."""
+        """The whole state for one follow: with all messages as JSON, with a page's as HTML."""
         frame = reading.snapshot()
         if follow.dialect == "json":
             return Outgoing(frame, None)
-        window = page_from(frame.messages, follow.first) if follow.first else None
-        if window is not None:
-            return Outgoing(frame, self._page(slot, frame, window))
+        html = self._html(slot, frame)
+        if follow.first and reading.window.first == follow.first:
+            return Outgoing(frame, html)
         # The page's beginning is not on this branch (or the page was empty): it begins anew.
-        window = last_page(frame.messages)
-        html = self._before(slot, window) + self._page(slot, frame, window)
+        html = self._before(slot, reading.window) + html
         if follow.first and not reading.stored:
             html += self._html(slot, wire.NoticeFrame(message=GONE))
         return Outgoing(frame, html)
-
-    def _page(self, slot: Slot, frame: wire.SnapshotFrame, window: Window) -> str:
-        return self._html(slot, frame.model_copy(update={"messages": list(window.messages)}))
 
     def _before(self, slot: Slot, window: Window) -> str:
         """What stands above the page: the way to earlier messages, in place of those shown."""

@@ -7,6 +7,7 @@ lock held. Looking builds nothing and writes nothing.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TypeVar
@@ -15,8 +16,14 @@ from enso import thread_ids, transcript, wire
 from enso.host import contract
 from enso.projects import Project, Projects
 from enso.server.live_state import LiveThread
-from enso.server.messages import interrupted_tail, transcript_to_messages
+from enso.server.messages import (
+    heading_of,
+    interrupted_tail,
+    page_messages,
+    transcript_to_messages,
+)
 from enso.server.models import model_in_use
+from enso.server.paging import PAGE_MESSAGES, Window, last_page, page_before, page_from
 from enso.server.refusals import Refused
 from enso.server.registry import ThreadRegistry
 from enso.server.slots import Slot
@@ -51,9 +58,19 @@ def there(reading: _T | NotServed | None) -> _T:
     return reading
 
 
+@dataclass(frozen=True, slots=True)
+class NotOnBranch:
+    """There is such a thread, and no such message on its branch."""
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ThreadReading:
-    """All there is to say of a thread now. ``stored``: false while nothing has its id."""
+    """All there is to say of a thread now. ``stored``: false while nothing has its id.
+
+    ``messages`` are all, or a page of ``message_count`` with ``messages_before`` before it.
+    ``heading`` is the text of the first prompt that has text. ``entries`` are the branch; of a
+    thread that was read by a page those that tell its state.
+    """
 
     thread_id: str
     stored: bool
@@ -61,6 +78,9 @@ class ThreadReading:
     project: Project | None
     name: str | None
     messages: list[wire.Message]
+    message_count: int
+    messages_before: int = 0
+    heading: str
     entries: tuple[transcript.TranscriptEntry, ...]
     permission_mode: wire.PermissionMode
     interrupted: wire.InterruptedTail | None
@@ -83,15 +103,13 @@ class ThreadReading:
 
     @property
     def title(self) -> str:
-        """The name a person gave it, else the first user message's text, else nothing."""
-        if self.name:
-            return self.name
-        for message in self.messages:
-            if message.role == "user":
-                texts = [part.content for part in message.parts if isinstance(part, wire.TextPart)]
-                if any(text.strip() for text in texts):
-                    return " ".join(texts)
-        return ""
+        """The name a person gave it, else its heading, else nothing."""
+        return self.name or self.heading
+
+    @property
+    def window(self) -> Window:
+        """Its messages, and how many there are before them."""
+        return Window(self.messages, self.messages_before)
 
     def history(self) -> wire.History:
         """The reading as ``GET …/history`` sends it."""
@@ -145,10 +163,38 @@ class Reader:
     def read_slot(self, slot: Slot) -> ThreadReading | NotServed | None:
         """The same with the slot at hand and its lock held."""
         if slot.live is not None:
-            return self._live(slot.thread_id, slot.live)
+            messages = slot.live.state.messages()
+            return self._live(slot.thread_id, slot.live, messages, Window(messages, 0))
         stored = self._host.read_stored_thread(slot.thread_id)
         if stored is not None:
             return self._cold(stored)
+        return self._not_served(slot.thread_id)
+
+    def page(
+        self, thread_id: str, *, before: str | None = None
+    ) -> ThreadReading | NotServed | NotOnBranch | None:
+        """Read a page of a thread: the last one, or the one before a message."""
+        with self._registry.at(thread_id) as slot:
+            return self.page_slot(slot, before=before)
+
+    def page_slot(
+        self, slot: Slot, *, before: str | None = None, since: str | None = None
+    ) -> ThreadReading | NotServed | NotOnBranch | None:
+        """The same with the slot at hand and its lock held; ``since``: from a message on."""
+        if slot.live is not None:
+            messages = slot.live.state.messages()
+            window = _window(messages, before, since)
+            if window is None:
+                return NotOnBranch()
+            return self._live(slot.thread_id, slot.live, messages, window)
+        page = self._host.read_stored_page(
+            slot.thread_id, size=PAGE_MESSAGES, before=before, since=since
+        )
+        if page is not None:
+            return self._cold_page(page)
+        named = before is not None or since is not None
+        if named and self._host.stored_thread(slot.thread_id) is not None:
+            return NotOnBranch()
         return self._not_served(slot.thread_id)
 
     def stats(self, thread_id: str) -> wire.ThreadStats | NotServed | None:
@@ -182,6 +228,8 @@ class Reader:
             project=None,
             name=None,
             messages=[],
+            message_count=0,
+            heading="",
             entries=(),
             permission_mode=mode_shape(self._host.fresh_permission_mode()),
             interrupted=None,
@@ -192,7 +240,9 @@ class Reader:
             what_to_do=readiness.what_to_do,
         )
 
-    def _live(self, thread_id: str, live: LiveThread) -> ThreadReading:
+    def _live(
+        self, thread_id: str, live: LiveThread, messages: list[wire.Message], window: Window
+    ) -> ThreadReading:
         state = live.state
         model = live.hosted.runtime.model()
         return ThreadReading(
@@ -201,7 +251,10 @@ class Reader:
             cwd=state.cwd,
             project=self._projects.of(state.cwd),
             name=state.name,
-            messages=state.messages(),
+            messages=list(window.messages),
+            message_count=len(messages),
+            messages_before=window.before,
+            heading=heading_of(messages),
             entries=tuple(state.entries),
             permission_mode=mode_shape(state.permission_mode),
             interrupted=None if live.busy else interrupted_tail(state.entries),
@@ -216,21 +269,69 @@ class Reader:
         )
 
     def _cold(self, stored: contract.StoredThreadRead) -> ThreadReading:
-        readiness = self._host.readiness(stored.entries)
+        messages = transcript_to_messages(stored.entries, stored.labels)
+        return self._cold_reading(
+            stored,
+            stored.entries,
+            messages=messages,
+            message_count=len(messages),
+            messages_before=0,
+            heading=heading_of(messages),
+        )
+
+    def _cold_page(self, page: contract.StoredThreadPage) -> ThreadReading:
+        return self._cold_reading(
+            page,
+            page.state,
+            messages=page_messages(
+                page.entries,
+                page.later,
+                labels=page.labels,
+                requests=page.turn_before.requests,
+                usage=page.turn_before.usage,
+            ),
+            message_count=page.message_count,
+            messages_before=page.messages_before,
+            heading=page.heading,
+        )
+
+    def _cold_reading(
+        self,
+        stored: contract.StoredThreadRead | contract.StoredThreadPage,
+        state: Sequence[transcript.TranscriptEntry],
+        *,
+        messages: list[wire.Message],
+        message_count: int,
+        messages_before: int,
+        heading: str,
+    ) -> ThreadReading:
+        readiness = self._host.readiness(state)
         return ThreadReading(
             thread_id=stored.id,
             stored=True,
             cwd=stored.cwd,
             project=self._projects.of(stored.cwd),
             name=stored.name,
-            messages=transcript_to_messages(stored.entries, stored.labels),
-            entries=stored.entries,
-            permission_mode=mode_shape(self._host.stored_permission_mode(stored.entries)),
-            interrupted=interrupted_tail(stored.entries),
-            status=cold_status(stored.entries),
+            messages=messages,
+            message_count=message_count,
+            messages_before=messages_before,
+            heading=heading,
+            entries=tuple(state),
+            permission_mode=mode_shape(self._host.stored_permission_mode(state)),
+            interrupted=interrupted_tail(state),
+            status=cold_status(state),
             usage=usage_shape(stored.usage),
             context=None,
-            model=model_in_use(self._host, readiness.model, stored.entries),
+            model=model_in_use(self._host, readiness.model, state),
             what_to_do=readiness.what_to_do,
             skipped_lines=stored.skipped_lines,
         )
+
+
+def _window(
+    messages: Sequence[wire.Message], before: str | None, since: str | None
+) -> Window | None:
+    """The page of a live thread; ``None`` when the message that names it is not on the branch."""
+    if before is not None:
+        return page_before(messages, before)
+    return last_page(messages) if since is None else page_from(messages, since)

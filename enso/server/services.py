@@ -15,7 +15,7 @@ from enso.server.follow import Follow, Outgoing
 from enso.server.presenter import Presenter
 from enso.server.press import Press
 from enso.server.rail import Rail
-from enso.server.reading import Reader, ThreadReading, there
+from enso.server.reading import NotOnBranch, NotServed, Reader, ThreadReading, there
 from enso.server.recent_log import RecentLog
 from enso.server.refusals import Refused
 from enso.server.registry import ThreadRegistry
@@ -69,6 +69,18 @@ class Services:
         """Read a thread that must be there; raises ``Refused`` 404 or 403 with what is missing."""
         return self.reader.require(thread_id)
 
+    def page(self, thread_id: str, *, before: str | None) -> ThreadReading:
+        """Read a page of a thread: the last one, or the one before a message.
+
+        Raises ``Refused`` as ``read`` does, and 404 for a message that is not on the branch.
+        """
+        if not thread_ids.is_thread_id(thread_id):
+            raise Refused(404, "malformed-id", thread_ids.refused_id_sentence(thread_id))
+        reading = self.reader.page(thread_id, before=before)
+        if isinstance(reading, NotOnBranch):
+            raise Refused(404, "message-not-found", "That message is not on this thread's branch.")
+        return there(reading)
+
     def stats(self, thread_id: str) -> wire.ThreadStats:
         """What a thread used, which must be there; raises ``Refused`` as ``read`` does."""
         if not thread_ids.is_thread_id(thread_id):
@@ -99,10 +111,20 @@ class Services:
 
     def snapshot(self, slot: Slot, follow: Follow) -> Outgoing:
         """The snapshot of a follow: empty for a thread that is not stored yet."""
-        reading = self.reader.read_slot(slot)
+        reading = self._to_show(slot, follow)
         if not isinstance(reading, ThreadReading):
             reading = self.reader.fresh(slot.thread_id)
         return self.press.snapshot(slot, follow, reading)
+
+    def _to_show(
+        self, slot: Slot, follow: Follow
+    ) -> ThreadReading | NotServed | NotOnBranch | None:
+        """What a follow's snapshot says: all of it as JSON, what its page shows as HTML."""
+        if follow.dialect == "json":
+            return self.reader.read_slot(slot)
+        reading = self.reader.page_slot(slot, since=follow.first or None)
+        # The page's beginning is not on this branch any more: it begins anew.
+        return self.reader.page_slot(slot) if isinstance(reading, NotOnBranch) else reading
 
     def commands(self, thread_id: str) -> tuple[contract.Command, ...]:
         """The slash commands of a thread, live, cold or not stored yet; builds nothing.

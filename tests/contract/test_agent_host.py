@@ -170,6 +170,50 @@ def test_a_stored_thread_reads_cold(store: Store) -> None:
     assert store.built() == 0
 
 
+def test_a_stored_thread_is_read_page_by_page(store: Store) -> None:
+    """The last page, the one before a message, and everything from a message on; beside each what
+    is said of the whole thread."""
+    turns = [("user" if number % 2 else "assistant", f"{number}") for number in range(1, 8)]
+    store.put("t1", *turns, name="Counting", mode="plan")
+    read = store.host.read_stored_thread("t1")
+    last = store.host.read_stored_page("t1", size=3)
+    assert read is not None
+    assert last is not None
+    assert texts(last.entries) == ["5", "6", "7"]
+    above = store.host.read_stored_page("t1", size=3, before=last.entries[0].id)
+    assert above is not None
+    assert texts(above.entries) == ["2", "3", "4"]
+    first = store.host.read_stored_page("t1", size=3, before=above.entries[0].id)
+    assert first is not None
+    assert texts(first.entries) == ["1"]
+    since = store.host.read_stored_page("t1", size=3, since=above.entries[0].id)
+    assert since is not None
+    assert since.entries == (*above.entries, *last.entries)
+    pages = (last, above, first, since)
+    assert [page.messages_before for page in pages] == [4, 1, 0, 1]
+    for page in pages:
+        assert (page.id, page.cwd, page.name, page.usage) == (
+            read.id,
+            read.cwd,
+            read.name,
+            read.usage,
+        )
+        assert (page.message_count, page.heading) == (7, "1")
+        state = store.host.stored_permission_mode(page.state)
+        assert state == store.host.stored_permission_mode(read.entries)
+    assert store.built() == 0
+
+
+def test_a_page_of_what_is_not_there_is_none(store: Store) -> None:
+    """No thread, no such message, a thread of a directory that is not served."""
+    store.put("t1", ("user", "Hi"), ("assistant", "Hello."))
+    store.put("away", ("user", "Hi"), ("assistant", "Hello."), directory=Path("/elsewhere"))
+    assert store.host.read_stored_page("t1", size=3, before="no-message") is None
+    assert store.host.read_stored_page("t1", size=3, since="") is None
+    assert store.host.read_stored_page("t2", size=3) is None
+    assert store.host.read_stored_page("away", size=3) is None
+
+
 def test_an_unknown_id_has_no_thread_and_no_directory(store: Store) -> None:
     """Nothing stored: no read and no directory, so that a client can be told 404."""
     unknown = new_thread_id()

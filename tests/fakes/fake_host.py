@@ -53,6 +53,7 @@ from enso.host.contract import (
     StoredLog,
     StoredThread,
     StoredThreadContext,
+    StoredThreadPage,
     StoredThreadRead,
     StoredThreadStats,
     ThreadEnd,
@@ -82,6 +83,7 @@ from enso.transcript import (
     Usage,
 )
 from tests.fakes.fake_context import fake_context, fake_detail
+from tests.fakes.fake_pages import fake_page
 from tests.fakes.fake_search import find_in
 from tests.fakes.fake_stats import fake_stats
 from tests.fakes.fake_tree import FakeTree
@@ -344,6 +346,13 @@ class FakeHost:
             if stored is None or stored.directory not in self.projects:
                 return None
             return stored.tree.read(stored.leaf)
+
+    def read_stored_page(
+        self, thread_id: str, *, size: int, before: str | None = None, since: str | None = None
+    ) -> StoredThreadPage | None:
+        """A page of a stored thread's transcript."""
+        read = self.read_stored_thread(thread_id)
+        return fake_page(read, size, before, since) if read is not None else None
 
     def fresh_permission_mode(self) -> PermissionModeState:
         """What a new thread starts in."""

@@ -76,8 +76,10 @@ from enso.host.contract.stored import (
     PermissionModeState,
     StoredLog,
     StoredThread,
+    StoredThreadPage,
     StoredThreadRead,
     ThreadEnd,
+    TurnUsage,
 )
 from enso.host.contract.tree import ThreadTree, ThreadTreeEntry, TreeKind, first_line
 from enso.host.contract.waiting import (
@@ -156,6 +158,7 @@ __all__ = [
     "StoredLog",
     "StoredThread",
     "StoredThreadContext",
+    "StoredThreadPage",
     "StoredThreadRead",
     "StoredThreadStats",
     "Surface",
@@ -171,6 +174,7 @@ __all__ = [
     "ToolStats",
     "TreeKind",
     "TurnStats",
+    "TurnUsage",
     "Widget",
     "first_line",
     "joint_spend",

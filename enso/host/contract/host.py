@@ -20,6 +20,7 @@ from enso.host.contract.stored import (
     PermissionModeState,
     StoredLog,
     StoredThread,
+    StoredThreadPage,
     StoredThreadRead,
 )
 from enso.host.contract.tree import ThreadTree
@@ -66,6 +67,17 @@ class AgentHost(Protocol):
 
     def read_stored_thread(self, thread_id: str) -> StoredThreadRead | None:
         """Read a thread cold; builds and writes nothing. ``None``: no log, or not served."""
+        ...
+
+    def read_stored_page(
+        self, thread_id: str, *, size: int, before: str | None = None, since: str | None = None
+    ) -> StoredThreadPage | None:
+        """Read the last ``size`` messages of a thread cold, or those before one, or from one on.
+
+        A message is named by its id; of two with one id the later one counts. ``None``: no log, not
+        served, or no such message on the branch. Costs what is read, not what the log holds, where
+        the log's end tells.
+        """
         ...
 
     def read_stored_thread_context(self, thread_id: str) -> StoredThreadContext | None:

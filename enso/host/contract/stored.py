@@ -64,6 +64,42 @@ class StoredLog:
     stream: BinaryIO
 
 
+@dataclass(frozen=True, slots=True)
+class TurnUsage:
+    """What a part of a turn used: how many requests, and their sum."""
+
+    requests: int = 0
+    usage: Usage = field(default_factory=Usage)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class StoredThreadPage:
+    """A stretch of a stored thread's branch, and what is said of the whole thread beside it.
+
+    ``entries`` begin at a message, unless the stretch has none. ``later`` are entries behind the
+    stretch without which its messages are not whole: results that came late to its calls, and the
+    rest of a turn that goes on. ``turn_before`` is what the turn that the stretch begins in used
+    before it. ``messages_before`` counts the messages of the branch before the stretch,
+    ``message_count`` all. ``state`` are entries of the branch, in its order: asked in
+    place of the whole branch how it ends, and what mode, agent, model and thinking level it is in,
+    they answer the same. ``heading`` is the text of the branch's first prompt that has text.
+    """
+
+    id: str
+    cwd: Path
+    entries: tuple[TranscriptEntry, ...]
+    later: tuple[TranscriptEntry, ...]
+    turn_before: TurnUsage
+    messages_before: int
+    message_count: int
+    state: tuple[TranscriptEntry, ...]
+    heading: str
+    usage: Usage
+    name: str | None = None
+    labels: Mapping[str, str] = field(default_factory=dict[str, str])
+    skipped_lines: int = 0
+
+
 PermissionModeId = Literal["plan", "ask", "edit", "auto"]
 
 

@@ -1,0 +1,96 @@
+"""The spend of a whole session file, added up while its lines are scanned.
+
+The same sum as ``enso.host.usage`` makes of read entries, in the same order, so that it is the same
+to the last digit. Owns the fields that a scan takes of a stored ``usage``.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, Final
+
+from msgspec import Struct, to_builtins
+
+from enso.host.usage import read_usage
+from enso.transcript import Usage
+
+_MOST_TOKENS: Final = 2**53
+_MOST_DOLLARS: Final = 1e12
+
+
+class ScannedCost(Struct, gc=False):
+    """What a scan takes of a stored ``cost``."""
+
+    total: int | float = 0
+    priceUnknown: bool = False  # noqa: N815 - the stored key
+
+
+class ScannedUsage(Struct, gc=False):
+    """What a scan takes of a stored ``usage``; one of other types is read by other means."""
+
+    input: int | float = 0
+    output: int | float = 0
+    cacheRead: int | float = 0  # noqa: N815 - the stored key
+    cacheWrite: int | float = 0  # noqa: N815 - the stored key
+    cost: ScannedCost | None = None
+
+
+def scanned_usage(value: Any) -> ScannedUsage | None:
+    """A stored ``usage`` that was read by other means, by the one rule for what counts."""
+    usage = read_usage(value)
+    if usage is None:
+        return None
+    cost = ScannedCost(usage.cost, not usage.cost_known)
+    return ScannedUsage(usage.input, usage.output, usage.cache_read, usage.cache_write, cost)
+
+
+@dataclass(slots=True)
+class Spend:
+    """The sum of the usages so far."""
+
+    input: int = 0
+    output: int = 0
+    cache_read: int = 0
+    cache_write: int = 0
+    cost: float = 0.0
+    unpriced: int = 0
+
+    def add(self, stored: ScannedUsage) -> None:
+        """Add a usage."""
+        sent, got, read, written = stored.input, stored.output, stored.cacheRead, stored.cacheWrite
+        cost = stored.cost
+        money = cost.total if cost is not None else 0
+        if (
+            isinstance(sent, int)
+            and isinstance(got, int)
+            and isinstance(read, int)
+            and isinstance(written, int)
+            and min(sent, got, read, written) >= 0
+            and max(sent, got, read, written) <= _MOST_TOKENS
+            and 0 <= money <= _MOST_DOLLARS
+        ):
+            self.input += sent
+            self.output += got
+            self.cache_read += read
+            self.cache_write += written
+            self.cost += money
+            self.unpriced += cost is not None and cost.priceUnknown
+        else:
+            self._add_unusual(stored)
+
+    def _add_unusual(self, stored: ScannedUsage) -> None:
+        usual = scanned_usage(to_builtins(stored))
+        if usual is not None:
+            self.add(usual)
+
+    def usage(self) -> Usage:
+        """The sum in our type."""
+        return Usage(
+            input=self.input,
+            output=self.output,
+            cache_read=self.cache_read,
+            cache_write=self.cache_write,
+            cost=self.cost,
+            cost_known=not self.unpriced,
+            unpriced=self.unpriced,
+        )

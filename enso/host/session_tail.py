@@ -1,0 +1,193 @@
+"""Walking a branch from its leaf back through the end of its file, and no further than is asked.
+
+Owns how a regular file (``enso.host.session_branch``) is read backwards. What was walked is kept
+with the state of the file it was walked in, so that the page above goes on from there.
+"""
+
+from __future__ import annotations
+
+import os
+from array import array
+from bisect import bisect_left
+from collections.abc import Callable, Iterator
+from typing import Final, NamedTuple
+
+import msgspec
+
+from enso.host.session_prefix import LONG, prefix_of
+
+BLOCK: Final = 1 << 17
+
+_SUMMARIES: Final = ("compaction", "branch_summary")
+_SPOKEN: Final = ("user", "assistant")
+
+
+class FileChanged(Exception):
+    """The file is not as it was when it was scanned: it is to be read anew."""
+
+
+class Counters:
+    """How much was read of files by their ends: what the shape of the work is told by."""
+
+    def __init__(self) -> None:
+        self.bytes_read = 0
+        self.lines_parsed = 0
+
+
+class _Message(msgspec.Struct, gc=False):
+    role: str | None = None
+    display: bool | None = None
+
+
+class _Entry(msgspec.Struct, gc=False):
+    type: str | None = None
+    id: str | None = None
+    parentId: str | None = None  # noqa: N815 - the stored key
+    message: _Message | None = None
+    display: bool | None = None
+
+
+_decode = msgspec.json.Decoder(_Entry).decode
+
+
+class Place(NamedTuple):
+    """Where the line of an entry of the branch is."""
+
+    id: str
+    offset: int
+    length: int
+
+
+def lines_before(descriptor: int, end: int, counters: Counters) -> Iterator[tuple[int, bytes]]:
+    """The lines before ``end``, where one ends, the last first: where each begins, and its bytes.
+
+    Raises ``FileChanged`` when the file is shorter than that.
+    """
+    pieces: list[bytes] = []  # of the line whose beginning was not read yet, the last first
+    while end > 0:
+        begin = max(0, end - BLOCK)
+        block = os.pread(descriptor, end - begin, begin)
+        if len(block) != end - begin:
+            raise FileChanged
+        counters.bytes_read += len(block)
+        stop = len(block)
+        while (newline := block.rfind(b"\n", 0, stop if pieces else stop - 1)) >= 0:
+            pieces.append(block[newline + 1 : stop])
+            stop = newline + 1
+            yield begin + stop, b"".join(reversed(pieces))
+            pieces.clear()
+        pieces.append(block[:stop])
+        end = begin
+    if pieces:
+        yield 0, b"".join(reversed(pieces))
+
+
+class BranchWalk:
+    """The branch of one state of a file, as far as it was walked: index 0 is the leaf.
+
+    What a reader sees as a message is counted on the way, the newest first.
+    """
+
+    def __init__(self, leaf_id: str, end: int) -> None:
+        self._wanted: str | None = leaf_id
+        self._end = end
+        self._ids: list[str] = []
+        self._offsets = array("Q")
+        self._lengths = array("Q")
+        self._messages = array("I")
+        self._index: dict[str, int] = {}
+        self._prompts = array("Q")
+        self.last_spoken: int | None = None
+
+    def __len__(self) -> int:
+        return len(self._ids)
+
+    @property
+    def whole(self) -> bool:
+        """Whether the root was reached."""
+        return self._wanted is None
+
+    @property
+    def messages(self) -> int:
+        """How many messages were walked."""
+        return self._messages[-1] if self._messages else 0
+
+    def place(self, index: int) -> Place:
+        """Where a walked entry is."""
+        return Place(self._ids[index], self._offsets[index], self._lengths[index])
+
+    def messages_to(self, index: int) -> int:
+        """How many messages there are from the leaf up to and with this entry."""
+        return self._messages[index]
+
+    def message(self, number: int) -> int:
+        """The index of a walked message by its number from the leaf, the first being 1."""
+        return bisect_left(self._messages, number)
+
+    def find_message(self, entry_id: str) -> int | None:
+        """The index of a walked entry that a reader sees as a message."""
+        index = self._index.get(entry_id)
+        if index is None:
+            return None
+        before = self._messages[index - 1] if index else 0
+        return index if self._messages[index] > before else None
+
+    def prompt_before(self, index: int) -> int | None:
+        """The index of the nearest prompt from this entry on towards the root, if it was walked."""
+        at = bisect_left(self._prompts, index)
+        return self._prompts[at] if at < len(self._prompts) else None
+
+    def walk(self, descriptor: int, counters: Counters, enough: Callable[[], bool]) -> None:
+        """Walk on until that is enough, or the root is reached.
+
+        Raises ``FileChanged`` when the file does not hold the branch.
+        """
+        if self.whole or enough():
+            return
+        for offset, raw in lines_before(descriptor, self._end, counters):
+            self._end = offset
+            if self._takes(offset, raw, counters) and (self.whole or enough()):
+                return
+        raise FileChanged
+
+    def _takes(self, offset: int, raw: bytes, counters: Counters) -> bool:
+        """Take the line if it is the next entry of the branch."""
+        entry = _read(raw, counters)
+        if entry is None or entry.id != self._wanted or entry.type == "session":
+            return False
+        shown, spoken = _marks_of(entry)
+        index = len(self._ids)
+        if spoken and entry.message is not None and entry.message.role == "user":
+            self._prompts.append(index)
+        if spoken and self.last_spoken is None:
+            self.last_spoken = index
+        self._messages.append(self.messages + shown)
+        self._index[entry.id or ""] = index
+        self._ids.append(entry.id or "")
+        self._offsets.append(offset)
+        self._lengths.append(len(raw))
+        self._wanted = entry.parentId or None
+        return True
+
+
+def _read(raw: bytes, counters: Counters) -> _Entry | None:
+    """What a walk takes of a line; ``None`` for damage, which no regular branch goes through."""
+    prefix = prefix_of(raw) if len(raw) > LONG else None
+    if prefix is not None and prefix.role != "custom":
+        return _Entry("message", prefix.id, prefix.parent_id, _Message(prefix.role))
+    counters.lines_parsed += 1
+    try:
+        return _decode(raw)
+    except (msgspec.DecodeError, RecursionError):
+        return None
+
+
+def _marks_of(entry: _Entry) -> tuple[bool, bool]:
+    """Whether a reader sees the entry as a message, and whether somebody speaks in it."""
+    if entry.type != "message":
+        shown = entry.type == "custom_message" and entry.display is True
+        return shown or entry.type in _SUMMARIES, False
+    role = entry.message.role if entry.message is not None else None
+    spoken = role in _SPOKEN
+    shown = role == "custom" and entry.message is not None and entry.message.display is True
+    return spoken or shown or role == "bashExecution", spoken
