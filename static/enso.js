@@ -147,10 +147,21 @@
     grown.disconnect();
     const box = log();
     if (box) for (const child of box.children) grown.observe(child);
-    toEnd();
+    if (!toPlace(box)) toEnd();
     const text = find("textarea", composer() ?? document.createElement("form"));
     const draft = text && !text.value && store((storage) => storage.getItem(draftKey()));
     if (draft) text.value = draft;
+  }
+
+  // A page that is opened at a message shows it first, and does not run to the end.
+  function toPlace(box) {
+    const message = box?.dataset.at && document.getElementById(box.dataset.at);
+    if (!message) return false;
+    for (let fold = message.closest("details"); fold; fold = fold.parentElement.closest("details")) fold.open = true;
+    pinned = false;
+    message.classList.add("at");
+    message.scrollIntoView({ block: "start" });
+    return true;
   }
 
   function arrive() {

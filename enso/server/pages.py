@@ -20,6 +20,11 @@ from enso.urls import Urls, kept_parameters, thread_of
 
 MAX_SHOWN = 20_000
 MAX_QUERY = 500
+MAX_FROM = 1_000
+NOT_THERE = (
+    "What was found is not among the messages that are shown here. "
+    "It is under Entries, in this thread’s menu."
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,6 +33,7 @@ class Opening:
 
     reading: ThreadReading
     notice: str = ""
+    at: str = ""
 
 
 def html_answer(html: str, status: int = 200) -> Response:
@@ -66,10 +72,21 @@ def open_thread(services: Services, text: str | None) -> Opening:
     if isinstance(reading, NotServed):
         raise Refused(403, "directory-not-served", reading.sentence)
     if isinstance(reading, ThreadReading):
-        return Opening(reading)
+        return _at_its_place(services, reading)
     if HtmxRequest(request.headers).wants_fragment:
         raise Refused(404, "thread-gone", "This thread's file is gone.")
     return Opening(services.reader.fresh(text))
+
+
+def _at_its_place(services: Services, reading: ThreadReading) -> Opening:
+    """The thread opened at the message that the URL says, or why it is not."""
+    at = request.args.get("at", "")[:200]
+    if not at:
+        return Opening(reading)
+    there = services.reader.page(reading.thread_id, since=at)
+    if isinstance(there, ThreadReading) and len(there.messages) <= MAX_FROM:
+        return Opening(there, at=at)
+    return Opening(reading, NOT_THERE)
 
 
 def just_deleted(services: Services, urls: Urls) -> Deleted | None:
@@ -101,6 +118,7 @@ def blueprint(services: Services) -> Blueprint:
             notice=opening.notice,
             project_id=request.args.get("project", ""),
             deleted=just_deleted(services, urls),
+            at=opening.at,
         )
         if HtmxRequest(request.headers).wants_fragment:
             return html_answer(services.renderer.pane(pane))

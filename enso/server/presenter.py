@@ -202,6 +202,7 @@ class Presenter:
         error: str = "",
         project_id: str = "",
         deleted: Deleted | None = None,
+        at: str = "",
     ) -> PaneView:
         """The open thread with the page of it that was read."""
         page = reading.window
@@ -221,6 +222,7 @@ class Presenter:
             usage=reading.usage,
             context=reading.context,
             interrupted=reading.interrupted,
+            at=dom_token(at) if at else "",
             follow_href=urls.follow(reading.thread_id, first=page.first),
             notice=notice or _damage(reading.skipped_lines),
             composer=self._composer(urls, reading, draft, error, project_id),

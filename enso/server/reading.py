@@ -171,11 +171,11 @@ class Reader:
         return self._not_served(slot.thread_id)
 
     def page(
-        self, thread_id: str, *, before: str | None = None
+        self, thread_id: str, *, before: str | None = None, since: str | None = None
     ) -> ThreadReading | NotServed | NotOnBranch | None:
-        """Read a page of a thread: the last one, or the one before a message."""
+        """Read a page of a thread: the last one, the one before a message, or all from one on."""
         with self._registry.at(thread_id) as slot:
-            return self.page_slot(slot, before=before)
+            return self.page_slot(slot, before=before, since=since)
 
     def page_slot(
         self, slot: Slot, *, before: str | None = None, since: str | None = None

@@ -136,6 +136,7 @@ class PaneView:
     composer: Composer
     abort_href: str = ""
     hrefs: Mapping[str, str] = field(default_factory=lambda: NOWHERE)
+    at: str = ""  # the message that it is opened at, as part of its element's id
     dialogs: Sequence[wire.Dialog] = ()
     queue: Sequence[wire.QueuedPrompt] = ()
     modes: Sequence[wire.PermissionModeChoice] = ()

@@ -9,14 +9,14 @@ from playwright.sync_api import Browser, Page, expect
 
 from tests.e2e.conftest import Start
 from tests.e2e.pages import EnsoPage
-from tests.e2e.places import Place
+from tests.e2e.places import Place, line
 
 
 @pytest.fixture
 def enso(page: Page, place: Place, start: Start) -> EnsoPage:
     """A tab on a server with three threads, one of which is long."""
     long = [text for n in range(120) for text in (f"Question {n}", f"Answer {n}")]
-    long[230] = "Where is the <b>quagga</b> total?"
+    long[20] = "Where is the <b>quagga</b> total?"
     place.thread("long", *long)
     place.thread("short", "Say quagga", "Quagga it is.")
     place.thread("other", "Nothing of it", "No.")
@@ -26,7 +26,7 @@ def enso(page: Page, place: Place, start: Start) -> EnsoPage:
 
 
 def test_what_was_said_is_found_and_opened_at_its_place(enso: EnsoPage) -> None:
-    """The box finds passages under the titles; one leads to its message."""
+    """The box finds passages under the titles; one leads to its message, also far up."""
     enso.find.fill("quagga")
     found = enso.page.locator("#rail-list .passages")
     expect(found.locator("h3")).to_have_count(2)
@@ -64,3 +64,17 @@ def test_finding_works_without_scripts(browser: Browser, enso: EnsoPage) -> None
     passage.click()
     expect(page.locator("article.message.user").filter(has_text="quagga")).to_have_count(1)
     context.close()
+
+
+def test_a_passage_that_is_not_shown_says_where_it_is(enso: EnsoPage, place: Place) -> None:
+    """A place on a branch that was left opens the thread, with a sentence about it."""
+    file = place.file_of("short")
+    left = file.append(message={"role": "user", "content": "A wombat on the way", "timestamp": 1})
+    entries = file.entries()
+    again = {**entries[-2], "id": "bbbbbbbb", "parentId": entries[0]["id"]}
+    with file.path.open("a") as opened:
+        opened.write(line(again))
+    enso.find.fill("wombat")
+    enso.page.locator("#rail-list .passage").click()
+    expect(enso.log.locator(".notice")).to_contain_text("It is under Entries")
+    expect(enso.page).to_have_url(re.compile(rf"/threads/short\?at={left}"))

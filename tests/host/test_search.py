@@ -229,3 +229,21 @@ def test_system_prompts_and_images_are_not_searched() -> None:
     shown = {"type": "message", "message": {"role": "user", "content": [image]}}
     assert searched_text(system) == ""
     assert searched_text(shown) == ""
+
+
+def test_what_a_tool_answered_leads_to_the_message_that_called_it(
+    make: Make, tmp_path: Path
+) -> None:
+    """A result has no message of its own: the reply with the call is where a person reads it."""
+    row = write(tmp_path, "a", "Look around")
+    call = {"type": "toolCall", "id": "c1", "name": "ls", "arguments": {}}
+    messages = [
+        {"role": "assistant", "content": [call, {**call, "id": "c2"}]},
+        {"role": "toolResult", "toolCallId": "c1", "content": "first.py"},
+        {"role": "toolResult", "toolCallId": "c2", "content": "quagga.py"},
+    ]
+    with row.path.open("a") as file:
+        for number, message in enumerate(messages, 1):
+            entry = {"type": "message", "id": f"a-{number}", "parentId": f"a-{number - 1}"}
+            file.write(json.dumps({**entry, "message": message}) + "\n")
+    assert words(make(row).find("quagga", 5)) == ["a-1"]

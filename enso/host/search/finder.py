@@ -17,7 +17,7 @@ from typing import Any, Final
 
 from enso.host.contract import Found, Passage, StoredThread
 from enso.host.search.index import Addition, IndexUnusable, Place, SearchIndex
-from enso.host.search.lines import new_lines, read_line, written_at
+from enso.host.search.lines import message_entry_id, new_lines, read_line, written_at
 from enso.host.search.words import extract, match_expression, query_terms, searched_text
 from enso.host.session_write import stamp_of
 from enso.host.stored_values import object_of, text_of
@@ -200,7 +200,7 @@ def _passage(thread_id: str, place: Place, terms: Sequence[Sequence[str]]) -> Pa
         return None
     return Passage(
         thread_id=thread_id,
-        entry_id=text_of(entry.get("id")),
+        entry_id=message_entry_id(place.path, place.start, entry),
         said_by=_said_by(entry),
         created_at=written_at(entry),
         before=found.before,

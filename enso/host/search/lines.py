@@ -11,9 +11,10 @@ from enso.host.json_lines import MalformedLine, parse_line
 from enso.host.search.index import Addition, IndexedFile, Line
 from enso.host.search.words import searched_text
 from enso.host.session_write import FileStamp
-from enso.host.stored_values import milliseconds, object_of
+from enso.host.stored_values import milliseconds, object_of, text_of
 
 _LONGEST_LINE = 16 * 1024 * 1024
+_NEAR = 1024 * 1024
 
 
 def new_lines(path: Path, stamp: FileStamp, known: IndexedFile | None) -> Addition | None:
@@ -48,6 +49,37 @@ def read_line(path: str, start: int, length: int) -> Mapping[str, Any] | None:
     except OSError:
         return None
     return _entry(raw)
+
+
+def message_entry_id(path: str, start: int, entry: Mapping[str, Any]) -> str:
+    """The entry of the message that shows this one: of a tool's result, the one with its call.
+
+    That stands a few lines before; what is not found near is the entry itself.
+    """
+    own = text_of(entry.get("id"))
+    if object_of(entry.get("message")).get("role") != "toolResult":
+        return own
+    wanted = text_of(entry.get("parentId"))
+    for raw in _lines_before(path, start):
+        earlier = _entry(raw) if wanted.encode() in raw else None
+        if earlier is None or text_of(earlier.get("id")) != wanted:
+            continue
+        if object_of(earlier.get("message")).get("role") != "toolResult":
+            return wanted
+        wanted = text_of(earlier.get("parentId"))
+    return own
+
+
+def _lines_before(path: str, start: int) -> list[bytes]:
+    """The whole lines that end before a place, the nearest first, of the last megabyte."""
+    begin = max(0, start - _NEAR)
+    try:
+        with Path(path).open("rb") as file:
+            raw = os.pread(file.fileno(), start - begin, begin)
+    except OSError:
+        return []
+    lines = raw.split(b"\n")
+    return lines[::-1] if begin == 0 else lines[:0:-1]
 
 
 def _entry(raw: bytes) -> Mapping[str, Any] | None:
