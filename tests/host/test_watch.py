@@ -28,9 +28,18 @@ class Watched:
     def __init__(self, sessions: Path) -> None:
         self.sessions = sessions
         self.told: Told = queue.Queue()
+        self._before = set(threading.enumerate())
         listing = SessionListing(sessions, Projects([Path("/projects/shop")]))
         self.watch = SessionWatch(sessions, listing)
         self.end = self.watch.listen(self.told.put)
+
+    def workers(self) -> list[threading.Thread]:
+        """The workers of this watch that run."""
+        return [
+            one
+            for one in threading.enumerate()
+            if one.name == "session-watch" and one not in self._before
+        ]
 
     def path(self, thread_id: str, folder: str = "--shop--") -> Path:
         """Where this store keeps a thread."""
@@ -191,8 +200,9 @@ def test_one_failing_listener_does_not_silence_the_others(
 
 def test_the_watch_ends_with_its_last_listener(watched: Watched) -> None:
     """And begins again with the next."""
+    assert len(watched.workers()) == 1
     watched.end()
-    assert not [t for t in threading.enumerate() if t.name == "session-watch"]
+    assert watched.workers() == []
     again: Told = queue.Queue()
     watched.watch.listen(again.put)
     watched.write("t1")
@@ -206,4 +216,4 @@ def test_closing_ends_the_worker(watched: Watched) -> None:
     watched.watch.close()
     watched.watch.close()
     assert time.monotonic() - begun < 5
-    assert not [t for t in threading.enumerate() if t.name == "session-watch"]
+    assert watched.workers() == []
