@@ -118,7 +118,12 @@ def one_thread(server: ServerProcess, model: ModelServer, paced: Paced, count: i
 def plain_requests(server: ServerProcess, ids: Sequence[str], stop: threading.Event) -> list[float]:
     """Ask for rail, pages and histories in turns until told to stop; milliseconds of each."""
     took: list[float] = []
-    paths = [f"/threads/{ids[0]}", "/rail", f"/api/threads/{ids[-1]}/history", f"/threads/{ids[-1]}"]
+    paths = [
+        f"/threads/{ids[0]}",
+        "/rail",
+        f"/api/threads/{ids[-1]}/history",
+        f"/threads/{ids[-1]}",
+    ]
     number = 0
     while not stop.wait(0.05):
         begun = time.perf_counter()
@@ -133,7 +138,12 @@ def prompt_and_settle(server: ServerProcess, thread_id: str) -> None:
     """Run one prompt to its end."""
     with following(server, thread_id) as client:
         post(server, thread_id)
-        wait_for(client, settled)
+        wait_for(client, ended)
+
+
+def ended(frame: dict[str, Any]) -> bool:
+    """Whether this frame says that a run is over, and not that none began yet."""
+    return settled(frame) and frame["generation"] > 0
 
 
 def many_threads(server: ServerProcess, model: ModelServer, options: Any) -> None:

@@ -25,6 +25,7 @@ from wsproto.events import Ping
 
 from enso import thread_ids, wire
 from enso.server.follow import Closed, Dialect, Follow
+from enso.server.packing import packed, takes_compressed
 from enso.server.services import Services
 from enso.server.shapes import iso_seconds
 
@@ -97,6 +98,8 @@ class Writer:
         self._socket = socket
         self._follow = follow
         self._heartbeat_seconds = heartbeat_seconds
+        offer = cast("str", socket.environ.get("HTTP_SEC_WEBSOCKET_EXTENSIONS", ""))
+        self._compressed = takes_compressed(offer)
 
     def run(self) -> Closed:
         """Write until the follow is over, and tell why; raises when the connection is."""
@@ -108,9 +111,16 @@ class Writer:
             if isinstance(text, Closed):
                 return text
             if text is not None:
-                self._socket.send(text)
+                self._send(text)
             elif not self._beat():
                 return SILENT
+
+    def _send(self, text: str) -> None:
+        """Send a text in the bytes that all get; raises when the connection is over."""
+        if not self._socket.connected:
+            raise ConnectionClosed(self._socket.close_reason, self._socket.close_message)
+        frames = cast("WholeFrames", self._socket.sock)
+        frames.send(packed(text, compressed=self._compressed))
 
     def _look_at_peer(self) -> None:
         # Nothing that a peer says is read, so that none can fill our memory.
@@ -127,7 +137,7 @@ class Writer:
         frames.send(self._socket.ws.send(Ping()))
         if self._follow.dialect == "json":
             now = iso_seconds(time.time())
-            self._socket.send(wire.HeartbeatFrame(at=now).model_dump_json())
+            self._send(wire.HeartbeatFrame(at=now).model_dump_json())
         return True
 
 
