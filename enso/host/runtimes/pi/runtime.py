@@ -1,17 +1,13 @@
-"""One thread run by pi: what can be asked of it, and its one run at a time.
+"""One thread run by pi: what can be asked of it. Implements ``ThreadRuntime``.
 
-Owns which run is in flight, that it is always settled, and the process: started by the first thing
-that needs it, started again when it is gone. What pi says is ``events``'s; what it stores is
-``pi_log``'s.
+What pi says is ``events``'s; what it stores is ``pi_log``'s; its process and its runs are
+``pi_thread``'s and ``pi_runs``'s.
 """
 
 from __future__ import annotations
 
-import logging
 import threading
 from collections.abc import Mapping, Sequence
-from concurrent.futures import Future
-from functools import partial
 from typing import Any, Final, Literal
 
 from enso.host.contract import (
@@ -19,62 +15,27 @@ from enso.host.contract import (
     Command,
     Dialog,
     DialogAnswer,
-    DraftSuggested,
     EventListener,
     ModelInUse,
     PromptImage,
     PromptRefused,
     QueuedPrompt,
-    RunBegan,
-    RunNotice,
-    RunSettled,
 )
 from enso.host.modes import MODES
-from enso.host.refusals import read_refusal
-from enso.host.runtimes.builtin.activities import Activities
 from enso.host.runtimes.builtin.thread_settings import thread_model
-from enso.host.runtimes.pi.events import Translator
-from enso.host.runtimes.pi.extension_ui import ExtensionUi
 from enso.host.runtimes.pi.guard import MODE_COMMAND
-from enso.host.runtimes.pi.pi_log import PiLog
-from enso.host.runtimes.pi.pi_queue import PiQueue
 from enso.host.runtimes.pi.pi_run import PiRun
-from enso.host.runtimes.pi.process import PiFailed, PiGone, PiProcess, Record
-from enso.host.runtimes.pi.program import PiUnusable
-from enso.host.runtimes.pi.services import PiServices
-from enso.host.runtimes.pi.starting import model_in_use, ready, require_model, start
-from enso.host.session_file import SessionFile
-from enso.host.stored_values import object_of, text_of
-from enso.transcript import Refusal
-
-log = logging.getLogger(__name__)
-
-WAIT_SECONDS: Final = 4.0
-"""How long who prompts waits for a refusal, at most; what comes later is told in the pane."""
+from enso.host.runtimes.pi.pi_runs import PiRuns, images_of
+from enso.host.runtimes.pi.process import PiFailed
+from enso.host.runtimes.pi.starting import model_in_use
+from enso.host.stored_values import object_of
 
 STOP_SECONDS: Final = 15.0
 """How long pi may take to stop a run; then its process is ended."""
 
 
-class PiRuntime:
+class PiRuntime(PiRuns):
     """The runtime of one live thread; implements ``ThreadRuntime``."""
-
-    def __init__(self, session: SessionFile, services: PiServices) -> None:
-        self._session = session
-        self._services = services
-        self._log = PiLog(session, services.provider_name)
-        self._queue = PiQueue(self._log.tell)
-        self._activities = Activities(self._log.tell)
-        self._ui = ExtensionUi(self._log.tell, self._send, self._asked, str(session.cwd))
-        self._translator = Translator(self._log, self._activities, self._ui, self._queue, self)
-        self._lock = threading.RLock()
-        self._starting = threading.Lock()
-        self._process: PiProcess | None = None
-        self._model: ModelInUse | None = None
-        self._model_checked = False
-        self._said: tuple[str, ...] = ()
-        self._run: PiRun | None = None
-        self._closed = False
 
     # -- runs -------------------------------------------------------------------------------------
 
@@ -148,7 +109,7 @@ class PiRuntime:
         waiting = self._queue.sending(message, images, when)
         command = "steer" if when == "steer" else "follow_up"
         try:
-            data = process.ask(command, message=message, **_images(images))
+            data = process.ask(command, message=message, **images_of(images))
         except PiFailed as error:
             self._queue.not_sent(waiting)
             raise PromptRefused("refused-by-pi", f"pi did not take it: {error}") from error
@@ -240,313 +201,7 @@ class PiRuntime:
         """The slash commands of this thread."""
         return self._services.commands(self._session.cwd)
 
-    # -- what the host looks at -------------------------------------------------------------------
-
-    @property
-    def name(self) -> str:
-        """What runs this thread."""
-        try:
-            return f"pi {self._services.program.version}"
-        except PiUnusable:
-            return "pi"
-
-    @property
-    def pid(self) -> int | None:
-        """The id of its process, while there is one."""
-        return self._process.pid if self._process is not None else None
-
-    @property
-    def unknown_events(self) -> Mapping[str, int]:
-        """What pi said that Enso does not know, by kind."""
-        return dict(self._translator.unknown)
-
-    @property
-    def said(self) -> tuple[str, ...]:
-        """The end of what pi wrote to its errors."""
-        return self._process.said if self._process is not None else self._said
-
-    @property
-    def extensions(self) -> tuple[str, ...]:
-        """The extensions that pi was told to load, beside those that it finds by itself."""
-        return tuple(map(str, self._services.options.extensions))
-
-    def changed_elsewhere(self) -> bool:
-        """Whether another program than this thread's pi changed the file."""
-        if self._run is not None:
-            return self._log.foreign
-        return self._log.is_foreign()
-
-    # -- the process ------------------------------------------------------------------------------
-
-    def _ready(self) -> PiProcess:
-        """The process, ready; started when there is none. Raises ``PromptRefused``."""
-        with self._starting:
-            process = self._process
-            if process is not None and process.running:
-                return process
-            if self._closed:
-                raise PromptRefused("closed", "This thread was let go. Send it again.")
-            return self._start()
-
-    def _start(self) -> PiProcess:
-        process = start(
-            self._services.checked_program(),
-            self._session,
-            self._services.options,
-            hear=self._translator.take,
-            ended=self._ended,
-        )
-        with self._lock:
-            self._process, self._model_checked = process, False
-        process.begin()
-        try:
-            state = ready(process, self._session)
-        except PromptRefused:
-            self._let_go_of(process)
-            raise
-        self._log.start_anew()
-        self._model = model_in_use(state.get("model"))
-        self._services.learn_from(process, self._session.cwd)
-        return process
-
-    def _let_go_of(self, process: PiProcess) -> None:
-        with self._lock:
-            if self._process is process:
-                self._process, self._said = None, process.said
-        process.close()
-
-    def _ask(self, command: str, **fields: Any) -> Any:
-        """Ask pi something that is done at once, and take in what it stored.
-
-        Raises ``PromptRefused``.
-        """
-        process = self._ready()
-        try:
-            data = process.ask(command, **fields)
-        except PiFailed as error:
-            raise PromptRefused("refused-by-pi", f"pi refused it: {error}") from error
-        self._log.sync()
-        return data
-
-    def _command(self, name: str, *arguments: str) -> None:
-        """Run a command of one of Enso's extensions in pi. Raises ``PromptRefused``."""
-        process = self._ready()
-        if not self._services.runs(self._session.cwd, name):
-            raise PromptRefused(
-                "not-in-pi",
-                "This pi runs without the extension of Enso's that does this: perhaps it has a "
-                "guard of its own.",
-            )
-        self._ask("prompt", message=" ".join((f"/{name}", *arguments)).rstrip())
-        del process
-
-    def _send(self, record: Record) -> None:
-        if self._process is not None:
-            self._process.send(record)
-
-    def _working_process(self) -> PiProcess:
-        with self._lock:
-            if self._run is None or self._process is None or self._run.stopping:
-                raise PromptRefused("not-busy", "Nothing runs in this thread. Send it instead.")
-            return self._process
-
-    def _ended(self, sentence: str) -> None:
-        """The process ended by itself; called from its reader."""
-        with self._lock:
-            process, self._process = self._process, None
-            self._said = process.said if process is not None else ()
-            run = self._run
-        self._log.sync()
-        self._ui.forget()
-        if run is None:
-            self._log.tell(RunNotice(sentence))
-        else:
-            self._refuse(run, PromptRefused("pi-ended", sentence))
-
-    # -- a run ------------------------------------------------------------------------------------
-
-    def _begin(self, run: PiRun) -> None:
-        with self._lock:
-            self._require_idle()
-            self._run = run
-        self._activities.at(Activity(kind="asking"))
-        worker = threading.Thread(target=self._ask_for, args=(run,), name="pi-run", daemon=True)
-        worker.start()
-        run.wait(WAIT_SECONDS)
-
-    def _ask_for(self, run: PiRun) -> None:
-        """Make pi ready and send what the run is; what fails is the run's refusal."""
-        try:
-            process = self._ready()
-            self._require_model(run)
-            if run.stopping:
-                self._settle(run, RunSettled("aborted"))
-                return
-            command, fields = _request(run)
-            answer = process.start(command, **fields)
-        except PromptRefused as refused:
-            self._refuse(run, refused)
-        except Exception as error:
-            log.exception("A run of thread %s could not begin", self._session.thread_id)
-            self._refuse(run, PromptRefused("failed", f"Enso failed: {error}"))
-        else:
-            answer.add_done_callback(partial(self._answered, run))
-
-    def _require_model(self, run: PiRun) -> None:
-        if self._model_checked or run.kind == "shell":
-            return
-        if run.kind == "prompt" and self._services.runs_message(self._session.cwd, run.message):
-            return
-        named = thread_model(self._session.branch()) or self._services.named_for_new_threads()
-        process = self._process
-        said = process.said if process is not None else ()
-        require_model(named, self._model, self._services.model_names(), said)
-        self._model_checked = True
-
-    def _answered(self, run: PiRun, answer: Future[Any]) -> None:
-        """Pi answered what a run is; called from its reader."""
-        error = answer.exception()
-        if isinstance(error, PiGone):
-            return  # told by its end
-        if error is not None:
-            self._refuse(run, _refusal_of(run, str(error)))
-            return
-        self._log.sync()
-        run.accept()
-        if self._is_done(run, object_of(answer.result())):
-            self._settle(run, RunSettled("aborted" if run.stopping else "complete"))
-
-    def _is_done(self, run: PiRun, data: Mapping[str, Any]) -> bool:
-        if run.kind != "prompt":
-            return True
-        if self._services.program.protocol.settles:
-            return data.get("disposition") == "handled" and not run.working
-        return self._services.runs_message(self._session.cwd, run.message) and not run.working
-
-    def _refuse(self, run: PiRun, refused: PromptRefused) -> None:
-        """The run came to nothing: who asked is told, or else whoever looks at the pane."""
-        with self._lock:
-            if self._run is not run:
-                return
-            if run.refuse(refused):
-                self._forget()
-                return
-        self._log.tell(RunNotice(str(refused)))
-        if not run.working and run.kind != "extension" and run.message:
-            self._log.tell(DraftSuggested(run.message))
-        self._settle(run, RunSettled("aborted" if run.stopping else "failed"))
-
-    def _settle(self, run: PiRun, settled: RunSettled) -> None:
-        with self._lock:
-            if self._run is not run:
-                return
-            self._translator.settle()
-            self._forget()
-        run.accept()
-        self._log.tell(settled)
-
-    def _forget(self) -> None:
-        self._run = None
-        self._ui.cancel_all()
-        self._queue.clear()
-        self._activities.settled()
-
-    def _stopped(self, run: PiRun, limit: threading.Timer) -> None:
-        """Pi answered that it is idle; called from its reader."""
-        limit.cancel()
-        self._log.sync()
-        self._settle(run, RunSettled("aborted"))
-
-    def _give_up_on(self, run: PiRun, process: PiProcess) -> None:
-        """Pi did not stop in time: its process is ended."""
-        with self._lock:
-            if self._run is not run:
-                return
-        self._let_go_of(process)
-        self._ui.forget()
-        self._log.tell(RunNotice("pi did not stop, so its process was ended."))
-        self._settle(run, RunSettled("aborted"))
-
-    # -- what pi tells of runs (``events.Hearer``) ------------------------------------------------
-
-    def run_goes_on(self) -> None:
-        """Pi works."""
-        with self._lock:
-            if (run := self._run) is None:
-                run = self._run = PiRun("extension")
-                self._log.tell(RunBegan())
-            if run.kind == "compact":
-                return  # taken when it is done, or refused
-            run.working = True
-        run.accept()
-
-    def run_may_be_over(self) -> None:
-        """Before 1.0 nothing tells that a run is over: pi is asked whether it goes on."""
-        run, process = self._run, self._process
-        if run is None or process is None or self._services.program.protocol.settles:
-            return
-        if run.kind in ("prompt", "extension"):
-            process.start("get_state").add_done_callback(partial(self._look_if_over, run))
-
-    def _look_if_over(self, run: PiRun, answer: Future[Any]) -> None:
-        process = self._process
-        if answer.exception() is not None or process is None or self._run is not run:
-            return
-        state = object_of(answer.result())
-        now = self._activities.doing
-        waits = now is not None and now.kind in ("retry-wait", "compacting")
-        if state.get("isStreaming") is True or state.get("isCompacting") is True:
-            timer = threading.Timer(0.05, self.run_may_be_over)
-            timer.daemon = True
-            timer.start()
-        elif not waits:
-            self.run_settled(aborted=False)
-
-    def run_settled(self, *, aborted: bool) -> None:
-        """Pi will not go on by itself."""
-        run = self._run
-        if run is not None and run.kind in ("prompt", "extension"):
-            self._settle(run, self._outcome(aborted=aborted or run.stopping))
-
-    def _outcome(self, *, aborted: bool) -> RunSettled:
-        last = self._translator.last
-        if aborted or last.stop_reason == "aborted":
-            return RunSettled("aborted")
-        if last.stop_reason != "error":
-            return RunSettled("complete")
-        return RunSettled("refused", self._refusal())
-
-    def _refusal(self) -> Refusal:
-        message = self._translator.last.message
-        return read_refusal(
-            provider_name=self._services.provider_name(text_of(message.get("provider"))),
-            model=text_of(message.get("model")),
-            error_message=text_of(message.get("errorMessage")),
-        )
-
-    def look_for_entry(self) -> None:
-        """A message's entry was not there yet: what pi answers to anything comes after it is."""
-        if self._process is not None:
-            self._process.start("get_state").add_done_callback(self._looked)
-
-    def _looked(self, _answer: Future[Any]) -> None:
-        self._log.sync()
-        self._log.tell_unstored()
-
     # -- within -----------------------------------------------------------------------------------
-
-    def _asked(self, dialog: Dialog | None) -> None:
-        self._activities.asked(dialog)
-        if dialog is not None and (run := self._run) is not None:
-            run.accept()
-
-    def _require_idle(self) -> None:
-        if self._closed:
-            raise PromptRefused("closed", "This thread was let go. Send it again.")
-        if self._run is not None:
-            raise PromptRefused(
-                "busy", "A run is in flight in this thread. Wait for it, or stop it first."
-            )
 
     def _require_entry(self, entry_id: str) -> Mapping[str, Any]:
         entries = reversed(self._session.entries())
@@ -560,25 +215,3 @@ class PiRuntime:
             if object_of(entry.get("message")).get("role") == "user":
                 return entry
         raise PromptRefused("unknown-entry", "This thread has no prompt yet.")
-
-
-def _request(run: PiRun) -> tuple[str, dict[str, Any]]:
-    if run.kind == "compact":
-        return "compact", {"customInstructions": run.message} if run.message else {}
-    if run.kind == "shell":
-        hidden = run.message.startswith("!!")
-        fields: dict[str, Any] = {"command": run.message.lstrip("!").strip()}
-        return "bash", fields | ({"excludeFromContext": True} if hidden else {})
-    return "prompt", {"message": run.message, **_images(run.images)}
-
-
-def _images(images: Sequence[PromptImage]) -> dict[str, Any]:
-    blocks = [{"type": "image", "data": i.data, "mimeType": i.mime_type} for i in images]
-    return {"images": blocks} if blocks else {}
-
-
-def _refusal_of(run: PiRun, said: str) -> PromptRefused:
-    if run.kind == "compact":
-        code = "nothing-to-compact" if "ompact" in said else "refused-by-pi"
-        return PromptRefused(code, f"pi did not sum up: {said}")
-    return PromptRefused("refused-by-pi", said)
