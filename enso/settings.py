@@ -8,10 +8,9 @@ from __future__ import annotations
 
 import os
 from pathlib import Path
-from typing import Annotated, Literal
+from typing import Any, Literal
 
-from pydantic import Field, SecretStr, field_validator
-from pydantic_settings import BaseSettings, NoDecode, SettingsConfigDict
+from pydantic import BaseModel, ConfigDict, Field, SecretStr, field_validator
 
 
 def default_agent_dir() -> Path:
@@ -24,10 +23,12 @@ def default_cache_dir() -> Path:
     return Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "enso"
 
 
-class Settings(BaseSettings):
+class Settings(BaseModel):
     """The settings of one server; raises pydantic's ``ValidationError`` naming what is wrong."""
 
-    model_config = SettingsConfigDict(frozen=True, populate_by_name=True, extra="ignore")
+    model_config = ConfigDict(
+        frozen=True, populate_by_name=True, extra="ignore", validate_default=True
+    )
 
     host: str = Field(
         "127.0.0.1", validation_alias="ENSO_HOST", description="Address to listen on."
@@ -35,7 +36,7 @@ class Settings(BaseSettings):
     port: int = Field(
         7433, ge=0, le=65535, validation_alias="ENSO_PORT", description="Port; 0 takes a free one."
     )
-    projects: Annotated[tuple[Path, ...], NoDecode] = Field(
+    projects: tuple[Path, ...] = Field(
         default_factory=lambda: (Path.cwd(),),
         validation_alias="ENSO_PROJECTS",
         description="Directories this server serves, joined by the system's path separator.",
@@ -73,6 +74,17 @@ class Settings(BaseSettings):
         validation_alias="ENSO_TOKEN",
         description="Required to listen anywhere but on loopback.",
     )
+
+    @classmethod
+    def told(cls, **options: Any) -> Settings:
+        """What ``options`` say by field name, and of all other fields the environment."""
+        variables = {str(field.validation_alias): name for name, field in cls.model_fields.items()}
+        told = {
+            variable: os.environ[variable]
+            for variable, name in variables.items()
+            if variable in os.environ and name not in options
+        }
+        return cls(**told, **options)
 
     @field_validator("projects", mode="before")
     @classmethod

@@ -2,7 +2,7 @@
 
 Without a command it serves. Every other command reads what the server reads, needs none, and
 builds and writes nothing. Options say the same as the environment variables of ``enso.settings``
-and win over them.
+and win over them. A command loads what it needs, and no other one's.
 """
 
 from __future__ import annotations
@@ -10,18 +10,22 @@ from __future__ import annotations
 import os
 import sys
 from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, TypeAlias
 
 from pydantic import ValidationError
 
-from enso.cli import doctor, looking, serve
+from enso.cli import serve
 from enso.cli.options import first_fault, parse, settings_of
 from enso.cli.serve import BuildServer, Check, nothing_to_check
 from enso.cli.terminal import complain
-from enso.server.readings import Readings
 from enso.server.refusals import Refused
 from enso.settings import Settings
 
-BuildReadings = Callable[[Settings], Readings]
+if TYPE_CHECKING:
+    from enso.cli.looking import Given
+    from enso.server.readings import Readings
+
+BuildReadings: TypeAlias = "Callable[[Settings], Readings]"
 
 
 def main(
@@ -44,6 +48,8 @@ def main(
         return _look(given.command, readings, settings, given)
     except ValidationError as invalid:
         if given.command == "doctor":
+            from enso.cli import doctor  # noqa: PLC0415
+
             return doctor.say_invalid(first_fault(invalid))
         return complain(first_fault(invalid))
     except Refused as refused:
@@ -54,7 +60,9 @@ def main(
         return 1
 
 
-def _look(command: str, build: BuildReadings, settings: Settings, given: looking.Given) -> int:
+def _look(command: str, build: BuildReadings, settings: Settings, given: Given) -> int:
+    from enso.cli import doctor, looking  # noqa: PLC0415
+
     store = build(settings)
     try:
         if command == "doctor":

@@ -14,7 +14,8 @@ from typing import BinaryIO, TypeAlias
 from enso import wire
 from enso.cli.terminal import complain, say
 from enso.server.ages import age_words
-from enso.server.exports import FORMATS, Download
+from enso.server.exports import Download
+from enso.server.formats import FORMATS
 from enso.server.presenter import one_line
 from enso.server.readings import Readings
 

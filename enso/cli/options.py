@@ -9,7 +9,7 @@ from typing import Any
 
 from pydantic import ValidationError
 
-from enso.server.exports import FORMATS
+from enso.server.formats import FORMATS
 from enso.settings import Settings
 
 
@@ -85,7 +85,7 @@ def settings_of(given: argparse.Namespace) -> Settings:
     }
     if "project" in typed:
         options["projects"] = tuple(typed["project"])
-    return Settings(**options)
+    return Settings.told(**options)
 
 
 def first_fault(invalid: ValidationError) -> str:

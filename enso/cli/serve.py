@@ -4,14 +4,17 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable
+from typing import TYPE_CHECKING, TypeAlias
 
 from enso.cli.terminal import complain
-from enso.server.application import EnsoServer
-from enso.server.security import Doors
+from enso.server.doors import Doors
 from enso.server.serving import CannotListen, Serving, listen
 from enso.settings import Settings
 
-BuildServer = Callable[[Settings, Doors], EnsoServer]
+if TYPE_CHECKING:
+    from enso.server.application import EnsoServer
+
+BuildServer: TypeAlias = "Callable[[Settings, Doors], EnsoServer]"
 Check = Callable[[Settings], None]
 
 

@@ -11,9 +11,6 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Final
 
-from enso.host.runtimes.builtin.tools.search.ignore_rules import ignoring_from_above
-from enso.host.runtimes.builtin.tools.search.walk import Walk
-
 WALK_SECONDS: Final = 0.5
 IGNORE_FILES: Final = (".ignore",)
 """Beside what git ignores."""
@@ -35,6 +32,12 @@ def fitting_files(directory: Path, query: str, *, limit: int) -> tuple[str, ...]
 
 
 def _paths(directory: Path) -> Iterator[str]:
+    # With it come all the tools: loaded by the first completion, not by the first page.
+    from enso.host.runtimes.builtin.tools.search.ignore_rules import (  # noqa: PLC0415
+        ignoring_from_above,
+    )
+    from enso.host.runtimes.builtin.tools.search.walk import Walk  # noqa: PLC0415
+
     ends = time.monotonic() + WALK_SECONDS
     ignoring = ignoring_from_above(str(directory), IGNORE_FILES, needs_repository=False)
     for found in Walk(str(directory), ignoring, skip_git=True):

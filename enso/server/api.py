@@ -18,7 +18,6 @@ from enso.server.bodies import json_body
 from enso.server.contexts import read_context, read_entry, read_request
 from enso.server.inspection import inspection
 from enso.server.models import model_choices
-from enso.server.openapi import openapi_document
 from enso.server.pages import MAX_QUERY
 from enso.server.prompts import checked_id, start_prompt
 from enso.server.refusals import Refused
@@ -71,6 +70,8 @@ def blueprint(services: Services) -> Blueprint:
 def _add_listings(api: Blueprint, services: Services) -> None:
     @api.get("/openapi.json")
     def openapi() -> Response:  # pyright: ignore[reportUnusedFunction]
+        from enso.server.openapi import openapi_document  # noqa: PLC0415
+
         return Response(openapi_document(), mimetype="application/json")
 
     @api.get("/stored-threads")

@@ -8,6 +8,7 @@ from __future__ import annotations
 import threading
 from collections.abc import Mapping
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 from flask import Flask
@@ -29,6 +30,8 @@ from enso.server import (
     tree_pages,
 )
 from enso.server.agui import routes as agui_routes
+from enso.server.capacity import MAX_FOLLOWS
+from enso.server.doors import Doors
 from enso.server.errors import answer_errors
 from enso.server.gather import Gatherer
 from enso.server.presenter import Presenter, RailRequest
@@ -38,17 +41,13 @@ from enso.server.reading import Reader
 from enso.server.recent_log import RecentLog
 from enso.server.registry import ThreadRegistry
 from enso.server.render import Renderer
-from enso.server.security import Doors, guard
+from enso.server.security import guard
 from enso.server.services import Services, TrashTitles
 from enso.server.static_files import keep_versions, static_urls
 from enso.urls import Urls
 
 MAX_BODY = 32 * 1024 * 1024
 MAX_FORM_PARTS = 64
-MAX_FOLLOWS = 600
-"""Follows that one server has room for; each holds a worker."""
-RESERVED_WORKERS = 40
-"""Workers kept for plain requests, whatever the number of follows."""
 HEARTBEAT_SECONDS = 20.0
 RAIL_SECONDS = 0.25
 """How long changes of the rail are gathered into one frame."""
@@ -76,10 +75,16 @@ class EnsoServer:
         doors: Doors,
         limits: Limits | None = None,
         settings: Mapping[str, Any] | None = None,
+        cache_dir: Path | None = None,
     ) -> None:
-        """``settings`` are told in a bug report, as they are given: without secrets."""
+        """``cache_dir`` keeps what can be made again: compiled templates.
+
+        ``settings`` are told in a bug report, as they are given: without secrets."""
         limits = limits or Limits()
-        renderer = Renderer(static_url=static_urls(resources.static_dir()))
+        renderer = Renderer(
+            static_url=static_urls(resources.static_dir()),
+            cache=cache_dir / "templates" if cache_dir else None,
+        )
         press = Press(renderer)
         self._news = Gatherer(name="enso-rail", interval=RAIL_SECONDS, tell=self._tell_rail)
         self._logs = Gatherer(name="enso-logs", interval=LOG_SECONDS, tell=self._logs_changed)

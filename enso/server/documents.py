@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import base64
 import hashlib
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from functools import cached_property, partial
 from typing import Any
 
@@ -28,13 +28,14 @@ STYLE_FILES = ("enso.css", "export.css")
 class Documents:
     """Makes the files. Safe to use from many workers."""
 
-    def __init__(self, environment: Environment) -> None:
-        self._template = environment.get_template("export.html")
-        self._macros: Any = environment.get_template("_messages.html").module
+    def __init__(self, environment: Callable[[], Environment]) -> None:
+        """``environment`` is made by the first file: no page needs it."""
+        self._make_environment = environment
 
     def html(self, view: ExportView) -> Iterator[str]:
         """The file in pieces; nothing is cut."""
-        made = self._template.generate(
+        template = self._environment.get_template("export.html")
+        made = template.generate(
             view=view,
             messages=self._messages(view),
             style=Markup("<style>{}</style>").format(self._style),
@@ -47,6 +48,14 @@ class Documents:
         for look in looks.each_look(view.messages, WHOLE):
             html = self._macros.messages([look], view.key, stream, NOWHERE)
             yield Markup(html)  # noqa: S704 - what the templates made
+
+    @cached_property
+    def _environment(self) -> Environment:
+        return self._make_environment()
+
+    @cached_property
+    def _macros(self) -> Any:
+        return self._environment.get_template("_messages.html").module
 
     @cached_property
     def _style(self) -> Markup:

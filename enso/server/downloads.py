@@ -1,17 +1,23 @@
-"""GET: a thread as a file, for pages and for programs alike; live or cold, nothing is built."""
+"""GET: a thread as a file, for pages and for programs alike; live or cold, nothing is built.
+
+What writes a file is loaded by the first who asks for one.
+"""
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 from flask import Blueprint, Response, request
 
-from enso.server.bundle import FILES, Bundle, findings_words
-from enso.server.exports import Download, export_thread
 from enso.server.pages import html_answer, page_urls, rail_request
 from enso.server.presenter import one_line
 from enso.server.refusals import Refused
 from enso.server.services import Services
 from enso.server.views import BundleView
 from enso.urls import Urls
+
+if TYPE_CHECKING:
+    from enso.server.exports import Download
 
 POLICY = "default-src 'none'; sandbox"
 """For a browser that would show a download in place: it does nothing there."""
@@ -23,12 +29,16 @@ def blueprint(services: Services, *, prefix: str, name: str) -> Blueprint:
 
     @downloads.get("/threads/<thread_id>/export")
     def export(thread_id: str) -> Response:  # pyright: ignore[reportUnusedFunction]
+        from enso.server.exports import export_thread  # noqa: PLC0415
+
         format_name = request.args.get("format", "html")
         reader, host = services.reader, services.host
         return attachment(export_thread(reader, host, services.renderer, thread_id, format_name))
 
     @downloads.get("/threads/<thread_id>/bundle.zip")
     def bundle(thread_id: str) -> Response:  # pyright: ignore[reportUnusedFunction]
+        from enso.server.bundle import Bundle  # noqa: PLC0415
+
         keep = _keeps(request.args.get("keep", "0"))
         return attachment(Bundle(services, thread_id, keep=keep).download())
 
@@ -48,6 +58,8 @@ def page_blueprint(services: Services) -> Blueprint:
 
     @pages.get("/threads/<thread_id>/bundle")
     def bundle_page(thread_id: str) -> Response:  # pyright: ignore[reportUnusedFunction]
+        from enso.server.bundle import FILES, Bundle, findings_words  # noqa: PLC0415
+
         bundle = Bundle(services, thread_id)
         urls = page_urls()
         rail = services.presenter.rail(urls, rail_request(thread_id))

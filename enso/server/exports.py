@@ -12,11 +12,12 @@ from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from importlib.metadata import PackageNotFoundError, version
-from typing import BinaryIO, Literal, get_args
+from typing import BinaryIO, Literal
 
 from enso.host import contract
 from enso.server import words
 from enso.server.ages import moment_words
+from enso.server.formats import FORMATS, MEDIA_TYPES
 from enso.server.looks import dom_token
 from enso.server.markdown_document import markdown_document
 from enso.server.reading import Reader, ThreadReading
@@ -25,13 +26,6 @@ from enso.server.render import Renderer
 from enso.server.shapes import mended
 from enso.server.views import ExportView
 
-Format = Literal["html", "md", "jsonl"]
-FORMATS: tuple[Format, ...] = get_args(Format)
-MEDIA_TYPES: dict[str, str] = {
-    "html": "text/html",
-    "md": "text/markdown",
-    "jsonl": "application/x-ndjson",
-}
 BLOCK_BYTES = 256 * 1024
 _NAME_CHARACTERS = 60
 

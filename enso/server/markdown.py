@@ -21,10 +21,6 @@ from markdown_it.common.utils import escapeHtml
 from markdown_it.rules_core import StateCore
 from markdown_it.token import Token
 from markupsafe import Markup
-from pygments import highlight
-from pygments.formatters import HtmlFormatter
-from pygments.lexers import get_lexer_by_name  # pyright: ignore[reportUnknownVariableType]
-from pygments.util import ClassNotFound
 
 MAX_HIGHLIGHTED = 100_000
 """Characters of one code block beyond which it is not coloured."""
@@ -59,7 +55,6 @@ _ATTRIBUTES = {
     "td": {"class"},
     "th": {"class"},
 }
-_FORMATTER: HtmlFormatter[str] = HtmlFormatter(nowrap=True, classprefix="z-")
 
 
 def is_followed_link(url: str) -> bool:
@@ -76,11 +71,10 @@ def highlighted(code: str, language: str) -> str:
     """``code`` as escaped HTML, coloured by classes when its language is known."""
     if not _LANGUAGE.match(language) or len(code) > MAX_HIGHLIGHTED:
         return escapeHtml(code)
-    try:
-        lexer = get_lexer_by_name(language, stripnl=False, ensurenl=False)
-    except ClassNotFound:
-        return escapeHtml(code)
-    return highlight(code, lexer, _FORMATTER).removesuffix("\n")
+    # Loaded by the first code that has a language: most pages of a thread have none.
+    from enso.server.colours import coloured  # noqa: PLC0415
+
+    return coloured(code, language)
 
 
 # -- how tokens are dressed -----------------------------------------------------------------------

@@ -12,7 +12,7 @@ from pydantic.json_schema import models_json_schema
 
 from enso import wire
 from enso.server.actions import ACTIONS
-from enso.server.exports import FORMATS, MEDIA_TYPES
+from enso.server.formats import FORMATS, MEDIA_TYPES
 from enso.server.tree import FILTERS
 from enso.server.tree_pages import MAX_START
 

@@ -16,7 +16,7 @@ from enso import wire
 from enso.host import contract
 from enso.projects import Projects
 from enso.server.ages import age_words
-from enso.server.exports import FORMATS
+from enso.server.formats import FORMATS
 from enso.server.looks import dom_token
 from enso.server.messages import mended
 from enso.server.models import model_choices

@@ -20,6 +20,7 @@ from enso.server import dialogs, looks, resources, words
 from enso.server.documents import Documents
 from enso.server.frames import FrameDrawer, Streams
 from enso.server.markdown import render_markdown
+from enso.server.template_cache import TemplateCache
 from enso.server.views import (
     NOWHERE,
     BundleView,
@@ -46,7 +47,10 @@ def plain_static_url(name: str) -> str:
 
 
 def _environment(
-    templates: Path, static_url: Callable[[str], str], told_time: Callable[[str], str]
+    templates: Path,
+    static_url: Callable[[str], str],
+    told_time: Callable[[str], str],
+    cache: Path | None,
 ) -> Environment:
     environment: Any = Environment(
         loader=FileSystemLoader(templates),
@@ -54,6 +58,7 @@ def _environment(
         trim_blocks=True,
         lstrip_blocks=True,
         undefined=StrictUndefined,
+        bytecode_cache=TemplateCache(cache) if cache else None,
     )
     environment.globals.update(
         static_url=static_url, words=words, looks=looks, dialogs=dialogs, images=images
@@ -71,10 +76,14 @@ class Renderer:
         *,
         static_url: Callable[[str], str] = plain_static_url,
         templates: Path | None = None,
+        cache: Path | None = None,
     ) -> None:
+        """``cache`` is a directory for compiled templates; without one each start compiles them."""
         directory = templates or resources.template_dir()
-        self._environment = _environment(directory, static_url, words.clock)
-        self._documents = Documents(_environment(directory, static_url, words.moment))
+        self._environment = _environment(directory, static_url, words.clock, cache)
+        self._documents = Documents(
+            partial(_environment, directory, static_url, words.moment, cache)
+        )
         self._macros = self._module("_messages.html")
         self._frames = FrameDrawer(
             messages=self._macros,

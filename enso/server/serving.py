@@ -2,22 +2,27 @@
 
 One process, because the live threads are in its memory. The socket is bound here, so that a port
 that is taken is said in a sentence. The application is built in the worker process: what it starts
-(a file watch, a model's child process) must not be forked.
+(a file watch, a model's child process) must not be forked. What it is built of is imported there
+too: the process that only watches over the worker stays small.
 """
 
 from __future__ import annotations
 
+import gc
 import os
 import signal
 import socket
 import threading
 from collections.abc import Callable
 from types import FrameType
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from gunicorn.app.base import BaseApplication
 
-from enso.server.application import MAX_FOLLOWS, RESERVED_WORKERS, EnsoServer
+from enso.server.capacity import MAX_FOLLOWS, RESERVED_WORKERS
+
+if TYPE_CHECKING:
+    from enso.server.application import EnsoServer
 
 GRACEFUL_SECONDS = 3
 BACKLOG = 256
@@ -77,6 +82,7 @@ class Serving(BaseApplication):
             "loglevel": "warning",
             "proc_name": "enso",
             "control_socket_disable": True,
+            "pre_fork": _share,
             "post_worker_init": self._ready,
             "worker_exit": self._exit,
         }
@@ -86,7 +92,13 @@ class Serving(BaseApplication):
 
     def load(self) -> Any:
         """Build the server, in the worker process."""
-        self._server = self._build()
+        # What is loaded now stays: the collector need not look at it, neither meanwhile nor later.
+        gc.disable()
+        try:
+            self._server = self._build()
+        finally:
+            gc.freeze()
+            gc.enable()
         return self._server.app
 
     def _ready(self, _worker: Any) -> None:
@@ -113,3 +125,8 @@ class Serving(BaseApplication):
             self._server.close()
         # Idle workers of the pool would be waited for by the interpreter.
         os._exit(0)
+
+
+def _share(_arbiter: Any, _worker: Any) -> None:
+    """Leave what both processes hold alone, so that they go on sharing the memory of it."""
+    gc.freeze()

@@ -9,7 +9,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from enso import thread_ids, wire
-from enso.server.exports import FORMATS
+from enso.server.formats import FORMATS
 from enso.server.refusals import Refused
 from enso.server.services import Services
 from enso.server.words import FILE_KINDS

@@ -14,7 +14,7 @@ from enso.host.runtimes.builtin import BuiltinRuntimes
 from enso.host.session_host import SessionHost
 from enso.projects import Projects
 from enso.server.application import EnsoServer, Limits
-from enso.server.security import Doors
+from enso.server.doors import Doors
 from enso.settings import Settings
 
 

@@ -16,7 +16,7 @@ from werkzeug.serving import make_server
 
 from enso.projects import Projects
 from enso.server.application import EnsoServer, Limits
-from enso.server.security import Doors
+from enso.server.doors import Doors
 from tests.fakes.fake_host import FakeHost
 
 WAIT = 10.0

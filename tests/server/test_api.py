@@ -16,8 +16,8 @@ from pydantic import ValidationError
 from enso import wire
 from enso.projects import Projects
 from enso.server.application import EnsoServer
+from enso.server.doors import Doors
 from enso.server.openapi import ENDPOINTS, openapi_document
-from enso.server.security import Doors
 from tests.fakes.fake_host import FakeHost, assistant, user
 from tests.fakes.scripted_runtime import Reply
 from tests.look.scenes import png

@@ -17,7 +17,7 @@ from enso import wire
 from enso.composition import build_server
 from enso.server.application import EnsoServer
 from enso.server.bundle import FILES
-from enso.server.security import Doors
+from enso.server.doors import Doors
 from enso.settings import Settings
 from tests.fakes.fake_host import FakeHost, assistant, user
 from tests.server.conftest import prompt, settled

@@ -11,7 +11,7 @@ from flask.testing import FlaskClient
 
 from enso.projects import Projects
 from enso.server.application import EnsoServer
-from enso.server.security import Doors, is_loopback
+from enso.server.doors import Doors, is_loopback
 from tests.fakes.fake_host import FakeHost, assistant, user
 
 TOKEN = "a-long-random-word"

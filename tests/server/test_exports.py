@@ -12,8 +12,9 @@ from flask.testing import FlaskClient
 from enso import wire
 from enso.projects import Projects
 from enso.server.application import EnsoServer
-from enso.server.exports import FORMATS, plain_name
-from enso.server.security import Doors
+from enso.server.doors import Doors
+from enso.server.exports import plain_name
+from enso.server.formats import FORMATS
 from enso.transcript import ImagePart, TextPart, ToolCallPart, TranscriptToolResult
 from tests.fakes.fake_host import FakeHost, assistant, user
 from tests.fakes.scripted_runtime import Reply

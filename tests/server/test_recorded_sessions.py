@@ -18,8 +18,8 @@ from hypothesis import strategies as st
 
 from enso.projects import Projects
 from enso.server.application import EnsoServer
+from enso.server.doors import Doors
 from enso.server.openapi import openapi_document
-from enso.server.security import Doors
 from tests.host.corpus import ALL, host_over, named, place
 
 IDS = sorted({recorded.listed["id"] for recorded in ALL if recorded.listed})

@@ -27,10 +27,7 @@ from enso.host.runtimes.builtin.model import Model
 from enso.host.runtimes.builtin.model_choice import choose_model, model_choices, usable_model
 from enso.host.runtimes.builtin.model_description import ModelName, provider_name
 from enso.host.runtimes.builtin.preparation import Preparation
-from enso.host.runtimes.builtin.report import runtime_report
 from enso.host.runtimes.builtin.run_settings import RunSettings, run_settings
-from enso.host.runtimes.builtin.runtime import BuiltinRuntime
-from enso.host.runtimes.builtin.slash import slash_commands
 from enso.host.runtimes.builtin.thinking import DEFAULT_LEVEL, nearest_level
 from enso.host.runtimes.builtin.thread_settings import (
     thread_level,
@@ -38,7 +35,6 @@ from enso.host.runtimes.builtin.thread_settings import (
     transcript_model,
 )
 from enso.host.runtimes.builtin.timeouts import Timeouts
-from enso.host.runtimes.builtin.tools import end_running_commands
 from enso.host.runtimes.builtin.worker import Worker, WorkerClosed
 from enso.host.session_file import SessionFile
 from enso.transcript import TranscriptEntry
@@ -74,11 +70,16 @@ class BuiltinRuntimes:
         self._local = LocalModel()
         self._preparation = Preparation(self._local)
         self._connections: Connections | None = None
+        self._has_built = False
 
     # -- the contract -----------------------------------------------------------------------------
 
     def build(self, session: SessionFile) -> ThreadRuntime:
         """A runtime for one live thread. Starts nothing."""
+        # With the tools it is half of this package: no page needs them.
+        from enso.host.runtimes.builtin.runtime import BuiltinRuntime  # noqa: PLC0415
+
+        self._has_built = True
         return BuiltinRuntime(session, self)
 
     def readiness(self, transcript: Sequence[TranscriptEntry] = ()) -> HostReadiness:
@@ -103,10 +104,14 @@ class BuiltinRuntimes:
 
     def report(self) -> HostReport:
         """Models, keys, the bundled model and the programs around it."""
+        from enso.host.runtimes.builtin.report import runtime_report  # noqa: PLC0415
+
         return runtime_report(self._files.current(), self.readiness())
 
     def commands(self, directory: Path) -> tuple[Command, ...]:
         """The slash commands of a thread of this directory."""
+        from enso.host.runtimes.builtin.slash import slash_commands  # noqa: PLC0415
+
         return slash_commands(directory, self._agent_dir)
 
     def prepare(self) -> None:
@@ -117,7 +122,10 @@ class BuiltinRuntimes:
     def close(self) -> None:
         """End the event loop, every connection, every command and the bundled model's process."""
         self._worker.close(self._close_connections)
-        end_running_commands()
+        if self._has_built:
+            from enso.host.runtimes.builtin.tools import end_running_commands  # noqa: PLC0415
+
+            end_running_commands()
         self._local.close()
 
     @property
