@@ -22,8 +22,9 @@ def until(page: Page, condition: Callable[[], Any], what: str, *, seconds: float
     deadline = time.monotonic() + seconds
     while not condition():
         assert time.monotonic() < deadline, f"within {seconds} seconds: {what}"
-        # A turn of the page's own loop, in which its events are delivered here too.
-        page.evaluate("() => new Promise((done) => setTimeout(done, 10))")
+        # A turn of the driver's loop, in which the page's events are delivered here too: also of a
+        # page that runs no scripts, whose own timers never fire.
+        page.wait_for_timeout(10)
 
 
 class Sockets:
