@@ -68,7 +68,7 @@ class Run:
         """Every event up to the end of the run."""
         events: list[ThreadEvent] = []
         while not events or not isinstance(events[-1], RunSettled):
-            events.append(self.events.get(timeout=10))
+            events.append(self.events.get(timeout=30))
         return events
 
 
@@ -563,7 +563,7 @@ def test_changes_are_told(store: Store) -> None:
         lambda: store.remove("t1"),
     ):
         change()
-        assert "t1" in told.get(timeout=10)
+        assert "t1" in told.get(timeout=30)
     end()
 
 
@@ -575,7 +575,7 @@ def test_an_ended_watch_tells_nothing(store: Store) -> None:
     store.host.on_change(kept.put)
     end()
     store.put("t1", ("user", "Hi"))
-    assert "t1" in kept.get(timeout=10)
+    assert "t1" in kept.get(timeout=30)
     assert ended.empty()
 
 

@@ -113,7 +113,7 @@ def test_a_dialog_holds_the_run_until_it_is_answered(store: Store, run: Run) -> 
 
 def wait_for(run: Run, kind: type) -> Any:
     """The next event of a kind; what comes before it is passed over."""
-    while not isinstance(event := run.events.get(timeout=10), kind):
+    while not isinstance(event := run.events.get(timeout=30), kind):
         pass
     return event
 
@@ -372,7 +372,7 @@ def test_labels_are_the_whole_threads(store: Store, run: Run) -> None:
     first, answer = (one.id for one in run.thread.inspect().entries)
     runtime = run.thread.runtime
     runtime.label(first, "start")
-    told = run.events.get(timeout=10)
+    told = run.events.get(timeout=30)
     assert isinstance(told, EntryStored)
     assert isinstance(told.entry, TranscriptLabel)
     assert (told.entry.target_id, told.entry.label) == (first, "start")

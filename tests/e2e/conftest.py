@@ -7,6 +7,7 @@ the test that it happened in.
 from __future__ import annotations
 
 import shutil
+import time
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -119,7 +120,8 @@ class Shop:
 @pytest.fixture(scope="session")
 def shop(tmp_path_factory: pytest.TempPathFactory, model_server: ModelServer) -> Iterator[Shop]:
     """The shared server, with the scripted models. Whoever stops one starts their own."""
-    place = Place.make(tmp_path_factory.mktemp("shared"))
+    # Its stored threads are as new as those that the tests begin: the rail shows the newest alone.
+    place = Place.make(tmp_path_factory.mktemp("shared"), now=time.time_ns() // 1_000_000)
     place.use_models(model_server)
     with ServerProcess(agent_dir=place.agent_dir, projects=[place.project]) as server:
         yield Shop(place, server)

@@ -12,7 +12,7 @@ from typing import Any
 
 from playwright.sync_api import Locator, Page, Request, Route, WebSocket, expect
 
-WAIT = 15.0
+WAIT = 30.0
 
 Pattern = str | re.Pattern[str]
 

@@ -143,9 +143,12 @@ class Place:
     _ids: int = 0
 
     @classmethod
-    def make(cls, directory: Path) -> Place:
-        """An empty agent directory and an empty project below a directory."""
-        made = cls(directory / "agent", directory / "shop")
+    def make(cls, directory: Path, *, now: int = FIRST) -> Place:
+        """An empty agent directory and an empty project below a directory.
+
+        ``now``: when its first thread was last used, in milliseconds since the epoch.
+        """
+        made = cls(directory / "agent", directory / "shop", now)
         made.agent_dir.mkdir()
         made.project.mkdir()
         return made

@@ -56,7 +56,7 @@ class Watched:
         """Return once all of these were told of."""
         missing = set(thread_ids)
         while missing:
-            missing -= self.told.get(timeout=10)
+            missing -= self.told.get(timeout=30)
 
     def forget(self) -> None:
         """Forget what was told so far."""
@@ -114,7 +114,7 @@ def test_only_threads_that_changed_are_told(watched: Watched) -> None:
     watched.wait_for("t1", "t2", "t3")
     watched.forget()
     append(paths[1])
-    assert watched.told.get(timeout=10) == {"t2"}
+    assert watched.told.get(timeout=30) == {"t2"}
 
 
 def test_directories_that_come_and_go_are_followed(watched: Watched) -> None:
@@ -169,7 +169,7 @@ def test_threads_that_were_there_before_are_not_told(tmp_path: Path) -> None:
         path.write_text(json.dumps({**HEADER, "id": f"old{number}"}) + "\n")
     watched = Watched(tmp_path)
     watched.write("new")
-    assert watched.told.get(timeout=10) == {"new"}
+    assert watched.told.get(timeout=30) == {"new"}
     watched.watch.close()
 
 
@@ -179,7 +179,7 @@ def test_a_file_that_is_no_thread_is_not_told(watched: Watched) -> None:
     watched.path("junk").write_text("no session\n")
     watched.sessions.joinpath("notes.txt").write_text("no session\n")
     watched.write("t1")
-    assert watched.told.get(timeout=10) == {"t1"}
+    assert watched.told.get(timeout=30) == {"t1"}
 
 
 def test_one_failing_listener_does_not_silence_the_others(
@@ -206,7 +206,7 @@ def test_the_watch_ends_with_its_last_listener(watched: Watched) -> None:
     again: Told = queue.Queue()
     watched.watch.listen(again.put)
     watched.write("t1")
-    assert again.get(timeout=10) == {"t1"}
+    assert again.get(timeout=30) == {"t1"}
     assert watched.told.empty()
 
 

@@ -19,7 +19,7 @@ from enso.server.application import EnsoServer, Limits
 from enso.server.doors import Doors
 from tests.fakes.fake_host import FakeHost
 
-WAIT = 10.0
+WAIT = 30.0
 Frame = dict[str, Any]
 
 
