@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from enso.host.contract import Activity, MessageStarted, ThreadEvent
 from enso.host.runtimes.builtin.activities import Activities
-from enso.host.runtimes.builtin.library import Library, load_library
+from enso.host.runtimes.builtin.library import Library, load_library, loaded_library
 from enso.host.runtimes.builtin.model import Model
 from enso.host.runtimes.builtin.run import Run, Stopped
 from enso.host.runtimes.builtin.services import Services
@@ -185,8 +185,12 @@ class Asker:
     async def _library(self) -> Library:
         """The model library, loaded while the model gets ready; it takes a second the first time.
 
-        A server that only shows pages never loads it.
+        A server that only shows pages never loads it. Once it is loaded no worker is asked: each
+        hand-over takes its time while the server is busy.
         """
+        loaded = loaded_library()
+        if loaded is not None and not self.model.local:
+            return loaded
         library, _ = await asyncio.gather(
             asyncio.to_thread(load_library), asyncio.to_thread(self._services.warm, self.model)
         )

@@ -17,12 +17,14 @@ import httpx2
 from pydantic_ai.models import Model as LibraryModel
 from pydantic_ai.settings import ModelSettings
 
+from enso.host.runtimes.builtin.library import stays
 from enso.host.runtimes.builtin.model import Model
 from enso.host.runtimes.builtin.provider_keys import Access
 from enso.host.runtimes.builtin.sent_as_is import send_as_is
 from enso.host.runtimes.builtin.timeouts import Timeouts
 
 _NO_KEY: Final = "unused"
+_KEPT_MODELS: Final = 8
 _THINKING_BUDGETS: Final[Mapping[str, int]] = {
     "minimal": 1024,
     "low": 2048,
@@ -51,9 +53,33 @@ class Connections:
         self._timeouts = timeouts
         self._lock = threading.Lock()
         self._clients: dict[bool, httpx2.AsyncClient] = {}
+        self._built: list[tuple[Model, Access, LibraryModel]] = []
+        self._loaded: set[str] = set()
+        self.builds = 0
+
+    def built(self, model: Model, access: Access) -> LibraryModel | None:
+        """The library's model if it was built for the same model, key and headers; never blocks."""
+        with self._lock:
+            for known, let_in, library_model in self._built:
+                if known == model and let_in == access:
+                    return library_model
+        return None
 
     def model(self, model: Model, access: Access) -> LibraryModel:
-        """The library's model for one request."""
+        """The library's model for requests to this model; built once. May load a protocol's SDK."""
+        known = self.built(model, access)
+        if known is not None:
+            return known
+        library_model = self._build(model, access)
+        with self._lock:
+            self.builds += 1
+            if model.api not in self._loaded:
+                self._loaded.add(model.api)  # with the first one came its protocol's SDK
+                stays()
+            self._built = [*self._built[1 - _KEPT_MODELS :], (model, access, library_model)]
+        return library_model
+
+    def _build(self, model: Model, access: Access) -> LibraryModel:
         build = {
             "openai-completions": _chat_model,
             "openai-responses": _responses_model,
@@ -71,6 +97,7 @@ class Connections:
         for client in self._clients.values():
             await client.aclose()
         self._clients.clear()
+        self._built.clear()
 
     def _client(self, *, direct: bool) -> httpx2.AsyncClient:
         """A client; ``direct`` ones take no proxy from the environment."""
@@ -122,8 +149,8 @@ def _openai_provider(
         default_headers=headers,
         max_retries=0,
     )
-    send_as_is(sdk.chat.completions, "messages")
-    send_as_is(sdk.responses, "input")
+    send_as_is(sdk.chat.completions, "messages", "tools")
+    send_as_is(sdk.responses, "input", "tools")
     if model.provider == "openai":
         return OpenAIProvider(openai_client=sdk)
     # What the environment says of an account with OpenAI is for OpenAI.

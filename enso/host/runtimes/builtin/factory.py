@@ -27,6 +27,7 @@ from enso.host.runtimes.builtin.model import Model
 from enso.host.runtimes.builtin.model_choice import choose_model, model_choices, usable_model
 from enso.host.runtimes.builtin.model_description import ModelName, provider_name
 from enso.host.runtimes.builtin.preparation import Preparation
+from enso.host.runtimes.builtin.provider_keys import may_block
 from enso.host.runtimes.builtin.run_settings import RunSettings, run_settings
 from enso.host.runtimes.builtin.thinking import DEFAULT_LEVEL, nearest_level
 from enso.host.runtimes.builtin.thread_settings import (
@@ -214,9 +215,14 @@ class BuiltinRuntimes:
         from enso.host.runtimes.builtin.request import reachable  # noqa: PLC0415
 
         configuration = self._files.current()
-        reached, access = await asyncio.to_thread(reachable, model, configuration, self._local)
+        # Another worker is asked only for what may block: each hand-over takes its time.
+        if model.local or may_block(configuration, model):
+            reached, access = await asyncio.to_thread(reachable, model, configuration, self._local)
+        else:
+            reached, access = reachable(model, configuration, self._local)
         connections = self._open_connections()
-        return reached, await asyncio.to_thread(connections.model, reached, access)
+        known = connections.built(reached, access)
+        return reached, known or await asyncio.to_thread(connections.model, reached, access)
 
     def _choose(self, named: tuple[str, str] | None) -> Model:
         name = ModelName(*named) if named else None

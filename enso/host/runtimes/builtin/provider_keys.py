@@ -76,6 +76,15 @@ def resolve_access(configuration: Configuration, model: Model) -> Access:
     return Access(key=key, headers=headers)
 
 
+def may_block(configuration: Configuration, model: Model) -> bool:
+    """Whether ``resolve_access`` would run a command of the configuration, so may take seconds."""
+    try:
+        key = find_key(configuration, model.provider).value
+    except KeyMissing:
+        return False
+    return any(value.startswith("!") for value in (key or "", *model.headers.values()))
+
+
 def _sources(configuration: Configuration, provider: str) -> list[KeySource]:
     sources: list[KeySource] = []
     credential = configuration.credentials.get(provider)

@@ -1,0 +1,50 @@
+"""What is built for requests: once for a model and its key, and without asking what may wait."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from enso.host.runtimes.builtin.configuration import ConfigurationFiles
+from enso.host.runtimes.builtin.connection import Connections
+from enso.host.runtimes.builtin.model import Model
+from enso.host.runtimes.builtin.model_choice import usable_model
+from enso.host.runtimes.builtin.model_description import ModelName
+from enso.host.runtimes.builtin.provider_keys import Access, may_block, resolve_access
+from enso.host.runtimes.builtin.timeouts import Timeouts
+from tests.model_server import configure
+
+CODER = ModelName("labserver", "lab-coder")
+
+
+def described(agent_dir: Path, api_key: str = "lab-key") -> tuple[Model, Access, bool]:
+    """A model as it is configured now, what lets a request in, and whether that may wait."""
+    configure(agent_dir, "http://127.0.0.1:1", api_key=api_key)
+    configuration = ConfigurationFiles(agent_dir).current()
+    model = usable_model(configuration, CODER)
+    return model, resolve_access(configuration, model), may_block(configuration, model)
+
+
+def test_a_model_is_built_once_for_all_its_requests(tmp_path: Path) -> None:
+    """Request after request, also with the files read anew, gets the model that was built."""
+    connections = Connections(Timeouts())
+    models = [connections.model(*described(tmp_path)[:2]) for _ in range(5)]
+    assert all(model is models[0] for model in models)
+    assert connections.builds == 1
+
+
+def test_another_key_is_another_model(tmp_path: Path) -> None:
+    """A key that was changed is used by the next request, and an old one is not kept for ever."""
+    connections = Connections(Timeouts())
+    for number in range(20):
+        model, access, _ = described(tmp_path, f"key-{number}")
+        assert connections.built(model, access) is None
+        connections.model(model, access)
+        assert connections.built(model, access) is not None
+    assert connections.builds == 20
+    assert connections.built(*described(tmp_path, "key-0")[:2]) is None
+
+
+def test_only_a_command_may_keep_a_request_waiting(tmp_path: Path) -> None:
+    """A key that is written down is read at once; one that a command says is not."""
+    assert not described(tmp_path)[2]
+    assert described(tmp_path, "!echo secret")[2]
