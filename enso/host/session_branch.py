@@ -168,7 +168,7 @@ class RegularBranch:
         to be read again, and given to ``end_with``.
         """
         ids = self._at if self._picked is None else self._picked.ids
-        self._digests.extend(crc32(entry_id.encode()) for entry_id in ids)
+        self._digests.extend(map(crc32, map(str.encode, ids)))
         self._at, self._known, self._picked = {}, None, None
         last, self._last = self._last, None
         ending = self.leaf.ending

@@ -15,7 +15,7 @@ from enso.host.contract import ThreadEnd
 from enso.host.json_lines import clean_text, parse_line
 from enso.host.session_log import given_id, name_of, stored_id
 from enso.host.session_spend import ScannedUsage, Spend, scanned_usage
-from enso.host.stored_values import count_of, milliseconds, object_of
+from enso.host.stored_values import LATEST_MS, count_of, milliseconds, object_of
 
 _SPOKEN: Final = ("user", "assistant")
 _SPENDING: Final = ("usage", "compaction", "branch_summary")
@@ -244,9 +244,11 @@ class SessionFacts:
             self.spend.add(message.usage)
         if message.role not in _SPOKEN or message.content is UNSET:
             return
-        counted = count_of(message.timestamp)
-        if counted is None:
-            counted = milliseconds(entry.timestamp) or 0
+        counted = message.timestamp
+        if type(counted) is not int or not self.newest_ms < counted <= LATEST_MS:
+            counted = count_of(counted)
+            if counted is None:
+                counted = milliseconds(entry.timestamp) or 0
         self.newest_ms = max(self.newest_ms, counted)
         if not self.first_message and message.role == "user":
             self.first_message = title_of(value_of(message.content))

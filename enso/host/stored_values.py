@@ -14,7 +14,8 @@ Stored = Mapping[str, Any]
 
 NOTHING: Final[Stored] = {}
 
-_LATEST_MS: Final = 253_402_300_799_999  # the last millisecond of the year 9999
+LATEST_MS: Final = 253_402_300_799_999
+"""The last millisecond of the year 9999."""
 
 
 def object_of(value: Any) -> Stored:
@@ -31,7 +32,7 @@ def count_of(value: Any) -> int | None:
     """A stored number that is not negative, as a whole one; ``None`` for anything else."""
     if isinstance(value, bool) or not isinstance(value, (int, float)) or not math.isfinite(value):
         return None
-    return int(value) if 0 <= value <= _LATEST_MS else None
+    return int(value) if 0 <= value <= LATEST_MS else None
 
 
 def milliseconds(value: Any) -> int | None:

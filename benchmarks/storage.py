@@ -1,0 +1,169 @@
+"""What listing and opening stored threads costs, beside the real pi in the same run.
+
+    python -m benchmarks.storage [--sessions 2000] [--store DIR] [--pi …/dist/index.js]
+
+Makes its stores where they are not there yet. Every number is the median of five runs, each in a
+process of its own: nothing is known from an earlier one. Memory is the peak of such a process. The
+files are warm. pi is asked through its own ``SessionManager``, by Node; without ``--pi`` its
+columns stay empty.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import resource
+import statistics
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+
+from benchmarks.stores import PROJECTS, long_session, many_sessions, session_of_images
+from enso.host.runtimes.builtin.factory import BuiltinRuntimes
+from enso.host.session_host import SessionHost
+from enso.projects import Projects
+
+RUNS = 5
+PAGE = 60
+PI = """
+const [work, path, pi] = process.argv.slice(1);
+const { SessionManager } = await import(pi);
+const begun = performance.now();
+if (work === "list") await SessionManager.listAll();
+else {
+  const session = SessionManager.open(path);
+  session.getBranch();
+  session.buildSessionContext();
+}
+const seconds = (performance.now() - begun) / 1000;
+console.log(JSON.stringify({ seconds, mebibytes: process.resourceUsage().maxRSS / 1024 }));
+process.exit(0);
+"""
+
+
+@dataclass(frozen=True, slots=True)
+class Cost:
+    """What one kind of work took: seconds, and the peak of memory in MiB."""
+
+    seconds: float
+    mebibytes: float
+
+
+@dataclass(frozen=True, slots=True)
+class Pi:
+    """The Node that runs pi, and pi's module."""
+
+    node: str
+    module: str
+
+
+def ours(work: str, agent_dir: Path) -> None:
+    """Do the work in this process, and print what it cost."""
+    with tempfile.TemporaryDirectory() as cache:
+        host = SessionHost(
+            agent_dir=agent_dir,
+            projects=Projects(PROJECTS),
+            runtimes=BuiltinRuntimes(agent_dir, None),
+            cache_dir=Path(cache),
+        )
+        begun = time.perf_counter()
+        rows = host.list_sessions()
+        if work != "list":
+            works: dict[str, Callable[[], object]] = {
+                "list again": host.list_sessions,
+                "page": lambda: host.read_stored_page(rows[0].id, size=PAGE),
+                "whole": lambda: host.read_stored_thread(rows[0].id),
+            }
+            begun = time.perf_counter()
+            works[work]()
+        seconds = time.perf_counter() - begun
+    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
+    print(json.dumps({"seconds": seconds, "mebibytes": peak}))
+
+
+def measured(command: list[str], environment: dict[str, str] | None = None) -> Cost:
+    """The medians of five runs of a command that prints what it cost."""
+    costs: list[dict[str, float]] = []
+    for _ in range(RUNS):
+        run = subprocess.run(command, env=environment, capture_output=True, text=True, check=True)
+        costs.append(json.loads(run.stdout.splitlines()[-1]))
+    return Cost(
+        statistics.median(cost["seconds"] for cost in costs),
+        statistics.median(cost["mebibytes"] for cost in costs),
+    )
+
+
+def of_enso(work: str, agent_dir: Path) -> Cost:
+    """What it costs Enso."""
+    module = [sys.executable, "-m", "benchmarks.storage", "--work", work]
+    return measured([*module, "--store", str(agent_dir)])
+
+
+def of_pi(work: str, agent_dir: Path, pi: Pi | None) -> Cost | None:
+    """What it costs pi; ``None`` without one."""
+    if pi is None:
+        return None
+    path = next((agent_dir / "sessions").glob("*/*.jsonl"))
+    command = [pi.node, "--input-type=module", "-e", PI, work, str(path), pi.module]
+    return measured(command, {**os.environ, "PI_CODING_AGENT_DIR": str(agent_dir)})
+
+
+def row(name: str, enso: Cost, pi: Cost | None) -> None:
+    """Print one row of the table."""
+    print(f"| {name} | {_told(pi)} | {_told(enso)} | ", end="")
+    print(f"{pi.seconds / enso.seconds:.1f}× |" if pi else " |", flush=True)
+
+
+def _told(cost: Cost | None) -> str:
+    return f"{cost.seconds * 1000:,.1f} ms, {cost.mebibytes:.0f} MiB" if cost else ""
+
+
+def made(directory: Path, make: Callable[[Path], None]) -> Path:
+    """The store, made when it is not there."""
+    if not (directory / "sessions").is_dir():
+        make(directory)
+    return directory
+
+
+def compare(store: Path, sessions: int, pi: Pi | None) -> None:
+    """Measure every row and print the table."""
+    many = made(store / f"many-{sessions}", lambda at: many_sessions(at, sessions))
+    long = made(store / "long", lambda at: long_session(at, 100))
+    images = made(store / "images", lambda at: session_of_images(at, 30))
+    print("| work | pi | Enso | |\n|---|---|---|---|")
+    listed = of_pi("list", many, pi)
+    row(f"list {sessions:,} sessions, the first time", of_enso("list", many), listed)
+    row("the same again, nothing changed", of_enso("list again", many), listed)
+    opened = of_pi("open", long, pi)
+    row("last page of a thread of 100 MiB", of_enso("page", long), opened)
+    row("the whole branch of it", of_enso("whole", long), opened)
+    pictures = of_pi("open", images, pi)
+    row("last page of a thread of 30 MiB of images", of_enso("page", images), pictures)
+
+
+def main() -> None:
+    """Measure and print."""
+    options = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    options.add_argument("--sessions", type=int, default=2000, help="how many the rail lists")
+    options.add_argument("--store", type=Path, help="where the stores are kept")
+    options.add_argument("--pi", help="the dist/index.js of an installed pi")
+    options.add_argument("--node", default="node", help="the Node that runs it")
+    options.add_argument("--work", help=argparse.SUPPRESS)
+    chosen = options.parse_args()
+    pi = Pi(chosen.node, chosen.pi) if chosen.pi else None
+    if chosen.work:
+        ours(chosen.work, chosen.store)
+    elif chosen.store:
+        compare(chosen.store, chosen.sessions, pi)
+    else:
+        with tempfile.TemporaryDirectory() as directory:
+            compare(Path(directory), chosen.sessions, pi)
+
+
+if __name__ == "__main__":
+    main()
