@@ -116,6 +116,7 @@ def visited(browser: Browser, url: str) -> Sequence[float]:
     wire.on("Network.loadingFinished", lambda event: sent.append(event["encodedDataLength"]))
     page.goto(url)
     page.wait_for_load_state("networkidle")
+    page.wait_for_function("performance.getEntriesByName('first-contentful-paint').length")
     painted = page.evaluate("performance.getEntriesByName('first-contentful-paint')[0].startTime")
     page.close()
     return len(asked), sum(sent), painted

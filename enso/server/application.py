@@ -31,6 +31,7 @@ from enso.server import (
 )
 from enso.server.agui import routes as agui_routes
 from enso.server.capacity import MAX_FOLLOWS
+from enso.server.compression import compress_pages
 from enso.server.doors import Doors
 from enso.server.errors import answer_errors
 from enso.server.gather import Gatherer
@@ -158,7 +159,8 @@ def _flask(services: Services, doors: Doors) -> Flask:
     app.config["MAX_FORM_PARTS"] = MAX_FORM_PARTS
     app.config["SOCK_SERVER_OPTIONS"] = socket.SOCK_SERVER_OPTIONS
     guard(app, doors)
-    keep_versions(app)
+    keep_versions(app, resources.static_dir())
+    compress_pages(app)
     answer_errors(
         app, lambda status, sentence, whole: _error_page(services, status, sentence, whole)
     )

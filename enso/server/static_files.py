@@ -1,13 +1,14 @@
 """Static files by content: a URL changes when its file does, so that browsers keep it for ever.
 
-They are sent compressed to who takes that. Pages are not: what they hold beside a stranger's text
-must not show in their length.
+The scripts of a page go as one file, joined here as they stand: one request, in their order. Texts
+are sent compressed to who takes that; of pages see ``enso.server.compression``.
 """
 
 from __future__ import annotations
 
 import gzip
 import hashlib
+import os
 from collections.abc import Callable
 from pathlib import Path
 
@@ -15,33 +16,58 @@ from flask import Flask, Response, request
 
 VERSION = "v"
 FOR_EVER = "public, max-age=31536000, immutable"
+JOINED = "scripts.js"
+SCRIPTS = (
+    "vendor/htmx.min.js", "vendor/hx-ws.min.js", "enso.js", "agent.js", "images.js",
+)  # fmt: skip
+"""What ``JOINED`` is made of. A file that is missing is left out: pages work without scripts."""
+
+
+def joined_scripts(directory: Path) -> bytes:
+    """The scripts of a page as one; each stands on lines of its own and ends its last statement."""
+    files = [directory / name for name in SCRIPTS]
+    return b"".join(file.read_bytes() + b"\n;\n" for file in files if file.is_file())
 
 
 def static_urls(directory: Path) -> Callable[[str], str]:
     """A function from a file's name under ``directory`` to its URL with its content's version."""
-    known: dict[str, tuple[tuple[int, int], str]] = {}
+    known: dict[str, tuple[tuple[tuple[int, int], ...], str]] = {}
 
     def url(name: str) -> str:
-        try:
-            seen = (directory / name).stat()
-        except OSError:
+        files = SCRIPTS if name == JOINED else (name,)
+        seen = [status for one in files if (status := _status(directory / one))]
+        if not seen:
             return f"/static/{name}"
-        stamp = (seen.st_mtime_ns, seen.st_size)
+        stamp = tuple((one.st_mtime_ns, one.st_size) for one in seen)
         if name not in known or known[name][0] != stamp:
-            digest = hashlib.sha256((directory / name).read_bytes()).hexdigest()[:12]
-            known[name] = (stamp, digest)
+            data = joined_scripts(directory) if name == JOINED else (directory / name).read_bytes()
+            known[name] = (stamp, hashlib.sha256(data).hexdigest()[:12])
         return f"/static/{name}?{VERSION}={known[name][1]}"
 
     return url
 
 
-def keep_versions(app: Flask) -> None:
-    """Let caches keep a static file that was asked for by its version; compress it, once."""
+def _status(file: Path) -> os.stat_result | None:
+    try:
+        return file.stat()
+    except OSError:
+        return None
+
+
+def keep_versions(app: Flask, directory: Path) -> None:
+    """Let caches keep a static file that was asked for by its version; compress it, once.
+
+    Serves the joined scripts of ``directory`` beside its files.
+    """
     compressed: dict[str, bytes] = {}
+
+    @app.get(f"/static/{JOINED}")
+    def scripts() -> Response:  # pyright: ignore[reportUnusedFunction]
+        return Response(joined_scripts(directory), mimetype="text/javascript")
 
     @app.after_request
     def cache(response: Response) -> Response:  # pyright: ignore[reportUnusedFunction]
-        versioned = VERSION in request.args and request.endpoint == "static"
+        versioned = VERSION in request.args and request.endpoint in {"static", "scripts"}
         if versioned and response.status_code in {200, 304}:
             response.headers["Cache-Control"] = FOR_EVER
         if versioned and response.status_code == 200 and request.method == "GET":

@@ -12,6 +12,8 @@ from flask.testing import FlaskClient
 from enso.projects import Projects
 from enso.server.application import EnsoServer
 from enso.server.doors import Doors, is_loopback
+from enso.server.resources import static_dir
+from enso.server.static_files import JOINED, SCRIPTS, joined_scripts, static_urls
 from tests.fakes.fake_host import FakeHost, assistant, user
 
 TOKEN = "a-long-random-word"
@@ -103,9 +105,9 @@ def test_static_files_are_kept_by_their_content(client: FlaskClient) -> None:
 
 
 def test_static_texts_are_compressed_for_who_takes_that(client: FlaskClient) -> None:
-    """The same file, smaller; a page never, because a stranger's text stands beside its secrets."""
+    """The same file, smaller, its length said."""
     takes = {"Accept-Encoding": "br, gzip"}
-    for path in ("/static/enso.css?v=1", "/static/agent.js?v=1"):
+    for path in ("/static/enso.css?v=1", "/static/scripts.js?v=1"):
         plain = client.get(path, buffered=True)
         small = client.get(path, headers=takes, buffered=True)
         assert "Content-Encoding" not in plain.headers
@@ -115,7 +117,28 @@ def test_static_texts_are_compressed_for_who_takes_that(client: FlaskClient) -> 
         )
         assert gzip.decompress(small.data) == plain.data
         assert int(small.headers["Content-Length"]) == len(small.data) < len(plain.data) / 2
-    assert "Content-Encoding" not in client.get("/", headers=takes).headers
+
+
+def test_the_scripts_of_a_page_are_one_file_of_them_all(client: FlaskClient) -> None:
+    """htmx first, then what it is told of; each whole, by a URL that changes with any of them."""
+    url = client.get("/").text.split('<script src="')[1].split('"')[0]
+    answer = client.get(url, buffered=True)
+    assert "immutable" in answer.headers["Cache-Control"]
+    assert answer.mimetype == "text/javascript"
+    parts = [(static_dir() / name).read_bytes() for name in SCRIPTS]
+    places = [answer.data.index(part) for part in parts]
+    assert places == sorted(places)
+    assert places[0] == 0
+
+
+def test_a_script_that_changes_changes_the_url_of_them_all(tmp_path: Path) -> None:
+    """A browser that keeps the joined scripts for ever asks for them again after a change."""
+    (tmp_path / "enso.js").write_text("one()")
+    url = static_urls(tmp_path)
+    before = url(JOINED)
+    (tmp_path / "agent.js").write_text("two()")
+    assert url(JOINED) != before
+    assert joined_scripts(tmp_path) == b"one()\n;\ntwo()\n;\n"
 
 
 @pytest.fixture
