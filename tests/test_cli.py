@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import os
+import signal
 import socket
 import subprocess
 import sys
+import urllib.request
 from pathlib import Path
 
 import pytest
@@ -73,3 +75,23 @@ def test_options_win_over_the_environment(tmp_path: Path) -> None:
         agent_dir=tmp_path / "agent", projects=[tmp_path], environment={"ENSO_PORT": "1"}
     ) as server:
         assert server.port > 1
+
+
+def test_a_worker_that_died_is_replaced_though_nobody_reads_the_output(tmp_path: Path) -> None:
+    """Where it is was printed to a pipe that is closed: the next worker serves all the same."""
+    command = [sys.executable, str(ROOT / "app.py"), "--port", "0", "--project", str(tmp_path)]
+    command += ["--agent-dir", str(tmp_path / "agent")]
+    environment = {**os.environ, "ENSO_CACHE_DIR": str(tmp_path / "cache")}
+    with subprocess.Popen(
+        command, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True, env=environment
+    ) as process:
+        assert process.stdout is not None
+        url = process.stdout.readline().split()[-1]
+        process.stdout.close()
+        children = Path(f"/proc/{process.pid}/task/{process.pid}/children").read_text()
+        os.kill(int(children.split()[0]), signal.SIGKILL)
+        # The listening socket is the parent's: the request waits until a worker takes it.
+        with urllib.request.urlopen(url, timeout=60) as answer:
+            assert answer.status == 200
+        process.terminate()
+        process.wait(30)

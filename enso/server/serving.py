@@ -14,6 +14,7 @@ import signal
 import socket
 import threading
 from collections.abc import Callable
+from contextlib import suppress
 from types import FrameType
 from typing import TYPE_CHECKING, Any
 
@@ -105,7 +106,9 @@ class Serving(BaseApplication):
         self._drain_first(signal.SIGTERM)
         self._drain_first(signal.SIGINT)
         self._drain_first(signal.SIGQUIT)
-        print(f"Enso is at {self._url}", flush=True)  # noqa: T201
+        # Whoever read it may be gone when a worker takes another's place: that is no fault.
+        with suppress(OSError):
+            print(f"Enso is at {self._url}", flush=True)  # noqa: T201
 
     def _drain_first(self, number: signal.Signals) -> None:
         """Close the follows before gunicorn's own handler waits for their workers."""

@@ -20,6 +20,7 @@ from playwright.sync_api import Page, sync_playwright
 from enso.server.render import Renderer
 from enso.server.resources import static_dir
 from enso.server.security import CONTENT_SECURITY_POLICY
+from enso.server.static_files import JOINED, joined_scripts
 from enso.server.views import CommandsView
 from tests.look.behind import behind_pages, in_drawer
 from tests.look.scenes import ASK_EDIT, ASK_RUN, COMMANDS, KINDS, scenes, tree, used, waiting
@@ -80,14 +81,19 @@ def served(pages: dict[str, str]) -> Iterator[str]:
     class Handler(SimpleHTTPRequestHandler):
         def do_GET(self) -> None:
             name = self.path.strip("/").split("?")[0]
-            if name not in pages:
+            if name == f"static/{JOINED}":
+                self._send("text/javascript", joined_scripts(static_dir()))
+            elif name in pages:
+                self._send("text/html; charset=utf-8", pages[name].encode())
+            else:
                 super().do_GET()
-                return
+
+        def _send(self, kind: str, body: bytes) -> None:
             self.send_response(200)
-            self.send_header("Content-Type", "text/html; charset=utf-8")
+            self.send_header("Content-Type", kind)
             self.send_header("Content-Security-Policy", CONTENT_SECURITY_POLICY)
             self.end_headers()
-            self.wfile.write(pages[name].encode())
+            self.wfile.write(body)
 
         def log_message(self, *_: Any) -> None:
             pass

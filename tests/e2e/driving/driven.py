@@ -20,6 +20,7 @@ from enso.server.presenter import HTMX_CONFIG
 from enso.server.render import Renderer, Streams
 from enso.server.resources import static_dir
 from enso.server.security import CONTENT_SECURITY_POLICY
+from enso.server.static_files import JOINED, joined_scripts
 from enso.server.views import PageView, RailView
 from tests.e2e.pages import until
 from tests.look.scenes import agent, busy_with, rail, user
@@ -100,9 +101,11 @@ class Driven:
         request = route.request
         parts = urlsplit(request.url)
         if parts.path.startswith("/static/"):
-            path = static_dir() / parts.path.removeprefix("/static/")
-            kind = mimetypes.guess_type(path.name)[0] or "application/octet-stream"
-            route.fulfill(body=path.read_bytes(), content_type=kind)
+            name = parts.path.removeprefix("/static/")
+            joined = joined_scripts(static_dir()) if name == JOINED else None
+            body = joined or (static_dir() / name).read_bytes()
+            kind = mimetypes.guess_type(name)[0] or "application/octet-stream"
+            route.fulfill(body=body, content_type=kind)
             return
         fields = form_fields(route) if request.method == "POST" else dict(parse_qsl(parts.query))
         sent = Sent(request.method, parts.path, fields, request.headers)
