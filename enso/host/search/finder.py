@@ -55,6 +55,10 @@ class Finder:
                 self._worker = threading.Thread(target=self._run, name="enso-search", daemon=True)
                 self._worker.start()
 
+    def fill(self) -> None:
+        """Bring everything that is not in the index into it now, without a rest."""
+        self._bring_in(self._pending(self._rows()))
+
     def changed(self) -> None:
         """Something is stored: what is new is read soon, or with the next question."""
         with self._wake:
