@@ -6,21 +6,19 @@ Owns that order, and the entries that a person's settings are. Knows nothing of 
 from __future__ import annotations
 
 import logging
-import threading
 import time
 from collections.abc import Callable, Mapping
 from typing import Any
 
 from enso.host.contract import (
     EntryStored,
-    EventListener,
     MessageDropped,
     PromptRefused,
-    ThreadEvent,
 )
 from enso.host.decode import decode_branch, decode_entry
 from enso.host.modes import ALLOWED_TYPE, MODE_TYPE, allowed_calls, changed_mode, stored_mode
 from enso.host.permission_rules import MODES, UNKNOWN_MODE
+from enso.host.runtimes.teller import Teller
 from enso.host.session_file import SessionFile
 from enso.host.session_tree import place_of
 from enso.transcript import TranscriptEntry
@@ -28,28 +26,13 @@ from enso.transcript import TranscriptEntry
 log = logging.getLogger(__name__)
 
 
-class ThreadLog:
+class ThreadLog(Teller):
     """A session file and who listens to it. Thread-safe."""
 
     def __init__(self, session: SessionFile, provider_name: Callable[[str], str]) -> None:
+        super().__init__(session.thread_id)
         self.session = session
         self._provider_name = provider_name
-        self._lock = threading.RLock()
-        self._listener: EventListener | None = None
-
-    def listen(self, listener: EventListener | None) -> None:
-        """Set who is told, or that nobody is any more."""
-        self._listener = listener
-
-    def tell(self, event: ThreadEvent) -> None:
-        """Tell the listener; a fault of its own harms nobody else."""
-        with self._lock:
-            if (listener := self._listener) is None:
-                return
-            try:
-                listener(event)
-            except Exception:
-                log.exception("The listener of thread %s failed", self.session.thread_id)
 
     def store(
         self, kind: str, fields: Mapping[str, Any], entry_id: str | None = None

@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import itertools
 import logging
-import threading
 from collections import deque
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
@@ -19,11 +18,10 @@ from typing import Any, Final
 from enso.host.contract import (
     BranchChanged,
     EntryStored,
-    EventListener,
     MessageDropped,
-    ThreadEvent,
 )
 from enso.host.decode import decode_entry
+from enso.host.runtimes.teller import Teller
 from enso.host.session_file import SessionFile
 from enso.host.stored_values import object_of, text_of
 
@@ -44,32 +42,17 @@ class _Said:
     streamed: bool = False
 
 
-class PiLog:
+class PiLog(Teller):
     """A session file that pi writes, and who listens. Thread-safe."""
 
     def __init__(self, session: SessionFile, provider_name: Callable[[str], str]) -> None:
+        super().__init__(session.thread_id)
         self.session = session
         self._provider_name = provider_name
-        self._lock = threading.RLock()
-        self._listener: EventListener | None = None
         self._numbers = itertools.count(1)
         self._waiting: deque[dict[str, Any]] = deque()
         self._said: dict[_Key, deque[_Said]] = {}
         self.foreign = False
-
-    def listen(self, listener: EventListener | None) -> None:
-        """Set who is told, or that nobody is any more."""
-        self._listener = listener
-
-    def tell(self, event: ThreadEvent) -> None:
-        """Tell the listener; a fault of its own harms nobody else."""
-        with self._lock:
-            if (listener := self._listener) is None:
-                return
-            try:
-                listener(event)
-            except Exception:
-                log.exception("The listener of thread %s failed", self.session.thread_id)
 
     def new_id(self) -> str:
         """An id for a message until its entry has one: no entry's of any file."""
