@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from datetime import UTC, datetime
 from itertools import groupby
 
@@ -26,17 +25,9 @@ MAX_LIMIT = 100
 SAID_BY = {"user": "You", "assistant": "Agent", "toolResult": "Tool", "bashExecution": "Shell"}
 
 
-@dataclass(frozen=True, slots=True)
-class Question:
-    """What is looked for, and in how many threads at most it is to be found."""
-
-    query: str
-    limit: int
-
-
-def find(services: Services, question: Question) -> wire.Found:
+def find(services: Services, query: str, limit: int) -> wire.Found:
     """Passages that hold the words of a query, grouped by thread, the newest thread first."""
-    found = services.host.find_passages(question.query, question.limit)
+    found = services.host.find_passages(query, limit)
     threads = list(dict.fromkeys(passage.thread_id for passage in found.passages))
     titles = {thread_id: _title(services, thread_id) for thread_id in threads}
     passages = sorted(found.passages, key=lambda one: threads.index(one.thread_id))
@@ -49,7 +40,7 @@ def find(services: Services, question: Question) -> wire.Found:
 
 def found_view(services: Services, urls: Urls, query: str) -> FoundView:
     """The same for a page: passages under their threads, each with the way to it."""
-    found = find(services, Question(query, MOST_THREADS))
+    found = find(services, query, MOST_THREADS)
     now = datetime.now(UTC).astimezone()
     groups = [
         FoundGroup(
@@ -87,7 +78,7 @@ def blueprint(services: Services) -> Blueprint:
 
     @finding.get("/api/find")
     def found_as_json() -> Response:  # pyright: ignore[reportUnusedFunction]
-        body = find(services, _question()).model_dump_json()
+        body = find(services, *_question()).model_dump_json()
         return Response(body, mimetype="application/json")
 
     return finding
@@ -96,14 +87,14 @@ def blueprint(services: Services) -> Blueprint:
 # -- within ---------------------------------------------------------------------------------------
 
 
-def _question() -> Question:
-    """What a program asks; raises ``Refused`` 400."""
+def _question() -> tuple[str, int]:
+    """What a program asks, and of how many threads at most; raises ``Refused`` 400."""
     query, limit = request.args.get("q", ""), request.args.get("limit", str(MOST_THREADS))
     if len(query) > MAX_QUERY:
         raise Refused(400, "query-too-long", f"A query has at most {MAX_QUERY} characters.")
     if not (limit.isascii() and limit.isdigit() and 1 <= int(limit[:9]) <= MAX_LIMIT):
         raise Refused(400, "invalid-limit", f"limit: a number from 1 to {MAX_LIMIT}.")
-    return Question(query, int(limit))
+    return query, int(limit)
 
 
 def _title(services: Services, thread_id: str) -> str:

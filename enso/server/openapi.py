@@ -149,10 +149,7 @@ ENDPOINTS = (
         summary="A thread's messages, live or cold.",
         answer=wire.History,
         parameters=(THREAD_ID,),
-        refusals=(
-            (403, "It belongs to a directory that is not served, which is named."),
-            (404, "Neither live nor stored."),
-        ),
+        refusals=NOT_THERE,
     ),
     Endpoint(
         method="get",
@@ -160,10 +157,7 @@ ENDPOINTS = (
         summary="What a thread used, live or cold: altogether, by request, by turn, by tool.",
         answer=wire.ThreadStats,
         parameters=(THREAD_ID,),
-        refusals=(
-            (403, "It belongs to a directory that is not served, which is named."),
-            (404, "Neither live nor stored."),
-        ),
+        refusals=NOT_THERE,
     ),
     Endpoint(
         method="get",
