@@ -33,10 +33,10 @@ def fitting_files(directory: Path, query: str, *, limit: int) -> tuple[str, ...]
 
 def _paths(directory: Path) -> Iterator[str]:
     # With it come all the tools: loaded by the first completion, not by the first page.
-    from enso.host.runtimes.builtin.tools.search.ignore_rules import (  # noqa: PLC0415
+    from enso.host.file_search.ignore_rules import (  # noqa: PLC0415
         ignoring_from_above,
     )
-    from enso.host.runtimes.builtin.tools.search.walk import Walk  # noqa: PLC0415
+    from enso.host.file_search.walk import Walk  # noqa: PLC0415
 
     ends = time.monotonic() + WALK_SECONDS
     ignoring = ignoring_from_above(str(directory), IGNORE_FILES, needs_repository=False)

@@ -11,7 +11,7 @@ import os
 
 from playwright.sync_api import Page, expect
 
-from enso.host.runtimes.builtin.known_providers import KNOWN_PROVIDERS
+from enso.host.runtimes.models.known_providers import KNOWN_PROVIDERS
 from tests.e2e.conftest import Start
 from tests.e2e.pages import EnsoPage
 from tests.e2e.places import Place

@@ -21,7 +21,7 @@ from enso import wire
 from enso.host.contract import StoredThreadPage
 from enso.host.modes import stored_mode
 from enso.host.pages import page_of
-from enso.host.runtimes.builtin.thread_settings import transcript_model
+from enso.host.runtimes.thread_settings import transcript_model
 from enso.host.session_host import SessionHost
 from enso.host.session_tail import BLOCK
 from enso.projects import Projects

@@ -13,9 +13,9 @@ from hypothesis import strategies as st
 from enso.host.contract import SessionUnreadable
 from enso.host.runtimes.builtin.context import context_messages
 from enso.host.runtimes.builtin.conversation import library_messages
-from enso.host.runtimes.builtin.known_providers import APIS
-from enso.host.runtimes.builtin.model import Model
-from enso.host.runtimes.builtin.thread_settings import thread_level, thread_model
+from enso.host.runtimes.models.known_providers import APIS
+from enso.host.runtimes.models.model import Model
+from enso.host.runtimes.thread_settings import thread_level, thread_model
 from enso.host.session_context import session_context
 from enso.host.session_file import SessionFile
 

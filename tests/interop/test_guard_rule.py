@@ -12,7 +12,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings, strategies
 
 from enso.host.permission_rules import MODES, question
-from enso.host.runtimes.builtin.permissions import remember_key, subject, verdict
+from enso.host.runtimes.permissions import remember_key, subject, verdict
 from enso.host.runtimes.pi.guard import EXTENSION
 from tests.interop.real_pi import HERE, node
 from tests.permission_cases import (

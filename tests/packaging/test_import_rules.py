@@ -20,6 +20,10 @@ RULES = {
     "session-file": ("enso/server/rail.py", "import enso.host.decode"),
     "seam": ("enso/server/reading.py", "from enso.host import usage"),
     "runtimes": ("enso/host/decode.py", "from subprocess import run"),
+    "each-runtime": (
+        "enso/host/runtimes/pi/own.py",
+        "import enso.host.runtimes.builtin.compaction",
+    ),
     "web": ("enso/host/contract/refusals.py", "import flask"),
 }
 """For each contract an import that it must refuse."""

@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 
 from enso.host.runtimes.builtin import BuiltinRuntimes
-from enso.host.runtimes.builtin.known_providers import KNOWN_PROVIDERS
 from enso.host.runtimes.builtin.timeouts import Timeouts
+from enso.host.runtimes.models.known_providers import KNOWN_PROVIDERS
 from tests.model_server import ModelServer, configure, serve
 from tests.runtimes.live_thread import LiveThread, new_thread
 

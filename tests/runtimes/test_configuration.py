@@ -9,7 +9,7 @@ import pytest
 
 from enso.host.contract import RunSettled
 from enso.host.runtimes.builtin import BuiltinRuntimes
-from enso.host.runtimes.builtin.config_values import ValueNotResolved, resolve
+from enso.host.runtimes.models.config_values import ValueNotResolved, resolve
 from tests.model_server import ModelServer
 from tests.runtimes.agent_files import write_json, write_provider
 from tests.runtimes.conftest import MakeRuntimes

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from enso.host.runtimes.builtin.configuration import ConfigurationFiles
 from enso.host.runtimes.builtin.connection import Connections
-from enso.host.runtimes.builtin.model import Model
-from enso.host.runtimes.builtin.model_choice import usable_model
-from enso.host.runtimes.builtin.model_description import ModelName
-from enso.host.runtimes.builtin.provider_keys import Access, may_block, resolve_access
 from enso.host.runtimes.builtin.timeouts import Timeouts
+from enso.host.runtimes.models.configuration import ConfigurationFiles
+from enso.host.runtimes.models.model import Model
+from enso.host.runtimes.models.model_choice import usable_model
+from enso.host.runtimes.models.model_description import ModelName
+from enso.host.runtimes.models.provider_keys import Access, may_block, resolve_access
 from tests.model_server import configure
 
 CODER = ModelName("labserver", "lab-coder")

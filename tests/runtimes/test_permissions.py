@@ -10,7 +10,7 @@ from hypothesis import given, strategies
 
 from enso.host.contract import ToolCallVerdict
 from enso.host.permission_rules import MODES
-from enso.host.runtimes.builtin.permissions import MAX_SUBJECT, remember_key, subject, verdict
+from enso.host.runtimes.permissions import MAX_SUBJECT, remember_key, subject, verdict
 from tests.permission_cases import (
     GUARDED,
     INSIDE,

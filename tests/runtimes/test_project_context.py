@@ -9,19 +9,19 @@ from pathlib import Path
 import pytest
 from hypothesis import given, strategies
 
-from enso.host.runtimes.builtin.front_matter import (
+from enso.host.runtimes.instructions.front_matter import (
     BadFrontMatter,
     FieldValue,
     read_front_matter,
 )
-from enso.host.runtimes.builtin.project_context import (
+from enso.host.runtimes.instructions.project_context import (
     MAX_CONTEXT_BYTES,
     MAX_MARKDOWN_BYTES,
     context_files,
     prompt_templates,
     skills,
 )
-from enso.host.runtimes.builtin.template_arguments import expand_template, split_arguments
+from enso.host.runtimes.instructions.template_arguments import expand_template, split_arguments
 
 
 @pytest.fixture(autouse=True)

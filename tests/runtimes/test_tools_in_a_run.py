@@ -153,8 +153,8 @@ def test_calls_of_an_answer_that_was_cut_are_not_run(
 
 def test_the_bundled_model_is_told_of_no_tools(make_runtimes: MakeRuntimes, tmp_path: Path) -> None:
     """It reads slowly and uses none: its system message is short."""
-    from enso.host.runtimes.builtin.local_weights import LOCAL_MODEL
     from enso.host.runtimes.builtin.system_prompt import declared_tools, system_sections
+    from enso.host.runtimes.models.local_weights import LOCAL_MODEL
 
     (tmp_path / "AGENTS.md").write_text("Be exact. " * 500)
     assert declared_tools(LOCAL_MODEL) == {}

@@ -17,7 +17,7 @@ from enso.host.contract import (
     ThreadEvent,
     ToolProgress,
 )
-from enso.host.runtimes.builtin.activities import Activities
+from enso.host.runtimes.activities import Activities
 from enso.host.runtimes.pi.events import Translator
 from enso.host.runtimes.pi.extension_ui import ExtensionUi
 from enso.host.runtimes.pi.pi_log import PiLog

@@ -75,8 +75,8 @@ def test_the_tools_load_no_model_library() -> None:
     """Importing them starts nothing and loads nothing heavy."""
     source = (
         "import sys\n"
-        "import enso.host.runtimes.builtin.permissions\n"
-        "import enso.host.runtimes.builtin.project_context\n"
+        "import enso.host.runtimes.permissions\n"
+        "import enso.host.runtimes.instructions.project_context\n"
         "import enso.host.runtimes.builtin.tools\n"
         "print([name for name in ('pydantic_ai', 'openai', 'anthropic') if name in sys.modules])\n"
     )

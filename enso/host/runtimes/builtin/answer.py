@@ -42,9 +42,9 @@ from enso.host.runtimes.builtin.answer_fields import (
     stored_content,
     tokens_of,
 )
-from enso.host.runtimes.builtin.model import Model
 from enso.host.runtimes.builtin.provider_errors import error_text, retry_after
 from enso.host.runtimes.builtin.spend import stored_usage
+from enso.host.runtimes.models.model import Model
 from enso.host.stored_values import object_of, text_of
 from enso.transcript import Part
 from enso.transcript import TextPart as Text

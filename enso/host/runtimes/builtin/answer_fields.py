@@ -20,8 +20,8 @@ from pydantic_ai.messages import (
 )
 from pydantic_ai.usage import RequestUsage
 
-from enso.host.runtimes.builtin.model import Model
 from enso.host.runtimes.builtin.spend import Tokens
+from enso.host.runtimes.models.model import Model
 
 _REDACTED: Final = "[Reasoning redacted]"
 _CHAT_THINKING_FIELDS: Final = frozenset({"reasoning", "reasoning_content", "reasoning_text"})

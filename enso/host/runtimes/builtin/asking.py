@@ -10,13 +10,13 @@ import asyncio
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from enso.host.contract import Activity, MessageStarted, ThreadEvent
-from enso.host.runtimes.builtin.activities import Activities
+from enso.host.runtimes.activities import Activities
 from enso.host.runtimes.builtin.library import Library, load_library, loaded_library
-from enso.host.runtimes.builtin.model import Model
 from enso.host.runtimes.builtin.run import Run, Stopped
 from enso.host.runtimes.builtin.services import Services
 from enso.host.runtimes.builtin.spend import stored_usage
 from enso.host.runtimes.builtin.thread_log import ThreadLog, now_ms
+from enso.host.runtimes.models.model import Model
 from enso.transcript import Refusal, TranscriptMessage
 
 if TYPE_CHECKING:

@@ -10,7 +10,7 @@ import time
 from collections.abc import Callable
 
 from enso.host.contract import Activity, RunNotice
-from enso.host.runtimes.builtin.activities import Activities
+from enso.host.runtimes.activities import Activities
 from enso.host.runtimes.builtin.asking import Asked, Asker, PlainAnswer
 from enso.host.runtimes.builtin.retries import RetryPolicy, may_pass
 from enso.host.runtimes.builtin.run import Run

@@ -11,7 +11,7 @@ from typing import Any, Final
 from enso.host.context_size import context_tokens
 from enso.host.contract import Activity, RunNotice, RunSettled
 from enso.host.refusals import read_refusal
-from enso.host.runtimes.builtin.activities import Activities
+from enso.host.runtimes.activities import Activities
 from enso.host.runtimes.builtin.asking import Asked, Asker, PlainAnswer
 from enso.host.runtimes.builtin.attempts import Attempts
 from enso.host.runtimes.builtin.compaction import (

@@ -18,10 +18,10 @@ from pydantic_ai.models import Model as LibraryModel
 from pydantic_ai.settings import ModelSettings
 
 from enso.host.runtimes.builtin.library import stays
-from enso.host.runtimes.builtin.model import Model
-from enso.host.runtimes.builtin.provider_keys import Access
 from enso.host.runtimes.builtin.sent_as_is import send_as_is
 from enso.host.runtimes.builtin.timeouts import Timeouts
+from enso.host.runtimes.models.model import Model
+from enso.host.runtimes.models.provider_keys import Access
 
 _NO_KEY: Final = "unused"
 _KEPT_MODELS: Final = 8

@@ -13,7 +13,7 @@ from collections.abc import Iterable, Sequence
 from typing import Any, Final, cast
 
 from enso.host.decode import text_of
-from enso.host.runtimes.builtin.model import Model
+from enso.host.runtimes.models.model import Model
 from enso.host.session_context import (
     Stored,
     blocks_of,

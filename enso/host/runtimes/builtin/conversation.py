@@ -32,7 +32,7 @@ from pydantic_ai.messages import (
 
 from enso.host.decode import text_of
 from enso.host.runtimes.builtin.context import arguments_text, is_same_model
-from enso.host.runtimes.builtin.model import Model
+from enso.host.runtimes.models.model import Model
 from enso.host.session_context import Stored
 
 _CHAT_THINKING_FIELDS: Final = frozenset({"reasoning", "reasoning_content", "reasoning_text"})

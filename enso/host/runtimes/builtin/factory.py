@@ -21,22 +21,22 @@ from enso.host.contract import (
     PromptRefused,
     ThreadRuntime,
 )
-from enso.host.runtimes.builtin.configuration import ConfigurationFiles
 from enso.host.runtimes.builtin.local_model import LocalModel, LocalModelFailed
-from enso.host.runtimes.builtin.model import Model
-from enso.host.runtimes.builtin.model_choice import choose_model, model_choices, usable_model
-from enso.host.runtimes.builtin.model_description import ModelName, provider_name
 from enso.host.runtimes.builtin.preparation import Preparation
-from enso.host.runtimes.builtin.provider_keys import may_block
 from enso.host.runtimes.builtin.run_settings import RunSettings, run_settings
-from enso.host.runtimes.builtin.thinking import DEFAULT_LEVEL, nearest_level
-from enso.host.runtimes.builtin.thread_settings import (
+from enso.host.runtimes.builtin.timeouts import Timeouts
+from enso.host.runtimes.builtin.worker import Worker, WorkerClosed
+from enso.host.runtimes.models.configuration import ConfigurationFiles
+from enso.host.runtimes.models.model import Model
+from enso.host.runtimes.models.model_choice import choose_model, model_choices, usable_model
+from enso.host.runtimes.models.model_description import ModelName, provider_name
+from enso.host.runtimes.models.provider_keys import may_block
+from enso.host.runtimes.models.thinking import DEFAULT_LEVEL, nearest_level
+from enso.host.runtimes.thread_settings import (
     thread_level,
     thread_model,
     transcript_model,
 )
-from enso.host.runtimes.builtin.timeouts import Timeouts
-from enso.host.runtimes.builtin.worker import Worker, WorkerClosed
 from enso.host.session_file import SessionFile
 from enso.transcript import TranscriptEntry
 
@@ -111,7 +111,7 @@ class BuiltinRuntimes:
 
     def commands(self, directory: Path) -> tuple[Command, ...]:
         """The slash commands of a thread of this directory."""
-        from enso.host.runtimes.builtin.slash import slash_commands  # noqa: PLC0415
+        from enso.host.runtimes.instructions.slash import slash_commands  # noqa: PLC0415
 
         return slash_commands(directory, self._agent_dir)
 

@@ -15,7 +15,7 @@ from typing import Any, Protocol
 from enso.host.contract import Dialog, DialogAnswer, ToolCallVerdict
 from enso.host.permission_rules import OPTIONS, REASONS, question
 from enso.host.runtimes.builtin.dialogs import Dialogs, new_dialog_id
-from enso.host.runtimes.builtin.permissions import remember_key, subject, verdict
+from enso.host.runtimes.permissions import remember_key, subject, verdict
 
 
 class GuardLog(Protocol):

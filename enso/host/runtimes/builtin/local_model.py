@@ -22,8 +22,8 @@ from pathlib import Path
 from typing import IO, Final, TypeAlias, cast
 from urllib.parse import urlsplit
 
-from enso.host.runtimes.builtin.local_weights import LOCAL_MODEL, find_local_weights
 from enso.host.runtimes.builtin.openmp import engine_environment
+from enso.host.runtimes.models.local_weights import LOCAL_MODEL, find_local_weights
 
 log = logging.getLogger(__name__)
 

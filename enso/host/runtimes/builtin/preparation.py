@@ -14,7 +14,7 @@ from typing import Final
 
 from enso.host.runtimes.builtin.library import load_library
 from enso.host.runtimes.builtin.local_model import LocalModel, LocalModelFailed
-from enso.host.runtimes.builtin.model import Model
+from enso.host.runtimes.models.model import Model
 
 log = logging.getLogger(__name__)
 

@@ -9,11 +9,11 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from enso.host.contract import PromptImage, RunNotice
-from enso.host.runtimes.builtin.model import Model
 from enso.host.runtimes.builtin.prompt_queue import Waiting
 from enso.host.runtimes.builtin.system_prompt import declared_tools, system_message
 from enso.host.runtimes.builtin.thread_log import ThreadLog, now_ms
-from enso.host.runtimes.builtin.thread_settings import thread_level, thread_model
+from enso.host.runtimes.models.model import Model
+from enso.host.runtimes.thread_settings import thread_level, thread_model
 
 
 class PromptStore:

@@ -18,8 +18,8 @@ from typing import Any, Final, cast
 
 import httpx2
 
-from enso.host.runtimes.builtin.known_providers import Api
 from enso.host.runtimes.builtin.retries import requested_delay
+from enso.host.runtimes.models.known_providers import Api
 
 _LONGEST_BODY: Final = 4000
 _OF_PROVIDERS: Final = frozenset({"anthropic", "google", "httpx2", "openai", "pydantic_ai"})

@@ -13,15 +13,15 @@ from typing import Any, Final
 from pydantic_ai.models import Model as LibraryModel
 
 from enso.host.runtimes.builtin.answer import Request
-from enso.host.runtimes.builtin.configuration import Configuration
 from enso.host.runtimes.builtin.connection import Asked, settings_for
 from enso.host.runtimes.builtin.context import context_messages
 from enso.host.runtimes.builtin.conversation import library_messages
 from enso.host.runtimes.builtin.local_model import LocalModel, LocalModelFailed
-from enso.host.runtimes.builtin.model import Model
 from enso.host.runtimes.builtin.provider_errors import AnswerFailed
-from enso.host.runtimes.builtin.provider_keys import Access, KeyMissing, resolve_access
 from enso.host.runtimes.builtin.tools import TOOLS
+from enso.host.runtimes.models.configuration import Configuration
+from enso.host.runtimes.models.model import Model
+from enso.host.runtimes.models.provider_keys import Access, KeyMissing, resolve_access
 from enso.host.session_context import Stored, session_context, system_state
 
 _LETTERS_OF_AN_IMAGE: Final = 4000

@@ -4,16 +4,16 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from enso.host.runtimes.builtin.activities import Activities
+from enso.host.runtimes.activities import Activities
 from enso.host.runtimes.builtin.asking import Asker
 from enso.host.runtimes.builtin.attempts import Attempts
 from enso.host.runtimes.builtin.compactor import Compactor
-from enso.host.runtimes.builtin.model import Model
 from enso.host.runtimes.builtin.run import Run
 from enso.host.runtimes.builtin.run_settings import RunSettings
 from enso.host.runtimes.builtin.services import Services
 from enso.host.runtimes.builtin.spending import Spending
 from enso.host.runtimes.builtin.thread_log import ThreadLog
+from enso.host.runtimes.models.model import Model
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -5,9 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Final, Literal
 
-from enso.host.runtimes.builtin.configuration import StoredCompaction, StoredSettings
-from enso.host.runtimes.builtin.model import Model
 from enso.host.runtimes.builtin.retries import RetryPolicy
+from enso.host.runtimes.models.configuration import StoredCompaction, StoredSettings
+from enso.host.runtimes.models.model import Model
 
 RESERVE_TOKENS: Final = 16_384
 KEEP_RECENT_TOKENS: Final = 20_000

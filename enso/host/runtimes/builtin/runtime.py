@@ -28,23 +28,23 @@ from enso.host.contract import (
     RunSettled,
     ToolCallVerdict,
 )
-from enso.host.runtimes.builtin.activities import Activities
+from enso.host.runtimes.activities import Activities
 from enso.host.runtimes.builtin.agent_loop import AgentLoop
 from enso.host.runtimes.builtin.compaction import CompactionPlan, plan_compaction
 from enso.host.runtimes.builtin.dialogs import Dialogs
 from enso.host.runtimes.builtin.guard import Guard
-from enso.host.runtimes.builtin.model import Model
 from enso.host.runtimes.builtin.prompt_queue import PromptQueue
 from enso.host.runtimes.builtin.prompt_store import PromptStore, user_message
 from enso.host.runtimes.builtin.run import Run
 from enso.host.runtimes.builtin.run_parts import RunParts, run_parts
 from enso.host.runtimes.builtin.services import Services
-from enso.host.runtimes.builtin.slash import expand
 from enso.host.runtimes.builtin.spending import Spending
 from enso.host.runtimes.builtin.system_prompt import system_sections
 from enso.host.runtimes.builtin.thread_log import ThreadLog
-from enso.host.runtimes.builtin.thread_settings import thread_level, thread_model
 from enso.host.runtimes.builtin.tool_calls import ToolCalls, probe
+from enso.host.runtimes.instructions.slash import expand
+from enso.host.runtimes.models.model import Model
+from enso.host.runtimes.thread_settings import thread_level, thread_model
 from enso.host.session_file import SessionFile
 
 log = logging.getLogger(__name__)

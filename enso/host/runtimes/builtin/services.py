@@ -8,8 +8,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol
 
 from enso.host.contract import Command
-from enso.host.runtimes.builtin.model import Model
 from enso.host.runtimes.builtin.run_settings import RunSettings
+from enso.host.runtimes.models.model import Model
 
 if TYPE_CHECKING:
     from enso.host.runtimes.builtin.answer import Request

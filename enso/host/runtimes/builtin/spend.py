@@ -11,7 +11,7 @@ import math
 from dataclasses import dataclass
 from typing import Any, cast
 
-from enso.host.runtimes.builtin.model import Model, Rates
+from enso.host.runtimes.models.model import Model, Rates
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -14,9 +14,9 @@ from pathlib import Path
 from typing import Any, Final
 from xml.sax.saxutils import escape
 
-from enso.host.runtimes.builtin.model import Model
-from enso.host.runtimes.builtin.project_context import context_files, skills
 from enso.host.runtimes.builtin.tools import TOOLS
+from enso.host.runtimes.instructions.project_context import context_files, skills
+from enso.host.runtimes.models.model import Model
 from enso.host.session_context import (
     Stored,
     SystemState,

@@ -24,7 +24,7 @@ from enso.host.contract import (
 )
 from enso.host.decode import decode_parts
 from enso.host.json_lines import plain
-from enso.host.runtimes.builtin.activities import Activities
+from enso.host.runtimes.activities import Activities
 from enso.host.runtimes.pi.extension_ui import ExtensionUi, extension_failure
 from enso.host.runtimes.pi.guard_dialogs import RunningCall
 from enso.host.runtimes.pi.pi_log import PiLog

@@ -23,12 +23,11 @@ from enso.host.contract import (
     PromptRefused,
     ThreadRuntime,
 )
-from enso.host.runtimes.builtin.configuration import ConfigurationFiles
-from enso.host.runtimes.builtin.model_choice import model_choices
-from enso.host.runtimes.builtin.model_description import provider_name
-from enso.host.runtimes.builtin.report import runtime_report
-from enso.host.runtimes.builtin.slash import slash_commands
-from enso.host.runtimes.builtin.thread_settings import transcript_model
+from enso.host.runtimes.instructions.slash import slash_commands
+from enso.host.runtimes.models.configuration import ConfigurationFiles
+from enso.host.runtimes.models.model_choice import model_choices
+from enso.host.runtimes.models.model_description import provider_name
+from enso.host.runtimes.models.report import directory_report
 from enso.host.runtimes.pi.catalogue import Catalogue
 from enso.host.runtimes.pi.guard import EXTENSION
 from enso.host.runtimes.pi.learner import Learner, learn_from
@@ -36,13 +35,13 @@ from enso.host.runtimes.pi.process import PiFailed, PiProcess
 from enso.host.runtimes.pi.program import PiProgram, PiUnusable, Programs, find_pi
 from enso.host.runtimes.pi.runtime import PiRuntime
 from enso.host.runtimes.pi.starting import PiOptions
+from enso.host.runtimes.thread_settings import transcript_model
 from enso.host.session_file import SessionFile
 from enso.transcript import TranscriptEntry
 
 BRIDGE = Path(__file__).with_name("bridge") / "enso-bridge.ts"
 """Enso's extension for what pi's RPC mode has no command for."""
 
-_OF_THE_BUILTIN: Final = frozenset({"pi", "ripgrep", "bundled model"})
 _WITHOUT_PI: Final = "Install pi 1.x, or set ENSO_RUNTIME=builtin."
 
 FindPi = Callable[[], tuple[str, ...] | None]
@@ -112,9 +111,8 @@ class PiRuntimes:
 
     def report(self) -> HostReport:
         """The pi that runs threads, beside what the agent directory holds."""
-        found = runtime_report(self._files.current(), self.readiness())
-        others = (check for check in found.checks if check.about not in _OF_THE_BUILTIN)
-        return replace(found, checks=(self._check(), *others))
+        found = directory_report(self._files.current(), self.readiness())
+        return replace(found, checks=(self._check(), *found.checks))
 
     def _check(self) -> Check:
         try:

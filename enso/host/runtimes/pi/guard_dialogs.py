@@ -12,7 +12,7 @@ from typing import Any, Final
 
 from enso.host.contract import Dialog, DialogAnswer
 from enso.host.permission_rules import OPTIONS, question
-from enso.host.runtimes.builtin.permissions import subject
+from enso.host.runtimes.permissions import subject
 
 _LABELS: Final = {option.value: option.label for option in OPTIONS}
 

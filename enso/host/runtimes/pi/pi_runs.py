@@ -23,13 +23,13 @@ from enso.host.contract import (
     RunSettled,
 )
 from enso.host.refusals import read_refusal
-from enso.host.runtimes.builtin.thread_settings import thread_model
 from enso.host.runtimes.pi.events import Translator
 from enso.host.runtimes.pi.pi_run import PiRun
 from enso.host.runtimes.pi.pi_thread import PiThread
 from enso.host.runtimes.pi.process import PiGone, PiProcess
 from enso.host.runtimes.pi.services import PiServices
 from enso.host.runtimes.pi.starting import require_model
+from enso.host.runtimes.thread_settings import thread_model
 from enso.host.session_file import SessionFile
 from enso.host.stored_values import object_of, text_of
 from enso.transcript import Refusal

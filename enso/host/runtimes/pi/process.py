@@ -23,8 +23,8 @@ from pathlib import Path
 from typing import IO, Any, Final, cast
 
 from enso.host.json_lines import MalformedLine, dump_line, parse_line
-from enso.host.runtimes.builtin.tools.process_tree import MARK, Command, end_commands
 from enso.host.runtimes.pi.program import last_words
+from enso.host.runtimes.process_tree import MARK, Command, end_commands
 
 log = logging.getLogger(__name__)
 

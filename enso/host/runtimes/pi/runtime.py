@@ -22,12 +22,12 @@ from enso.host.contract import (
     QueuedPrompt,
 )
 from enso.host.modes import MODES
-from enso.host.runtimes.builtin.thread_settings import thread_model
 from enso.host.runtimes.pi.guard import MODE_COMMAND
 from enso.host.runtimes.pi.pi_run import PiRun
 from enso.host.runtimes.pi.pi_runs import PiRuns, images_of
 from enso.host.runtimes.pi.process import PiFailed
 from enso.host.runtimes.pi.starting import model_in_use
+from enso.host.runtimes.thread_settings import thread_model
 from enso.host.stored_values import object_of
 
 STOP_SECONDS: Final = 15.0

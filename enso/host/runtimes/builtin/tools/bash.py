@@ -15,7 +15,6 @@ from pathlib import Path
 from typing import Any, Final
 
 from enso.host.json_lines import clean_text
-from enso.host.runtimes.builtin.lenient_json import NotReadable, load_file
 from enso.host.runtimes.builtin.tools.output_buffer import OutputBuffer
 from enso.host.runtimes.builtin.tools.shell_command import Shell, ShellEnd, run_shell
 from enso.host.runtimes.builtin.tools.tool import (
@@ -29,6 +28,7 @@ from enso.host.runtimes.builtin.tools.tool import (
 )
 from enso.host.runtimes.builtin.tools.truncation import MAX_BYTES, MAX_LINES
 from enso.host.runtimes.builtin.tools.workers import Cancellation, in_own_worker
+from enso.host.runtimes.models.lenient_json import NotReadable, load_file
 
 MAX_TIMEOUT: Final = 2_147_483.647  # seconds; what JavaScript's timers take
 PROGRESS_SECONDS: Final = 0.1

@@ -15,7 +15,6 @@ from enso.host.runtimes.builtin.tools.edit_diff import edit_details
 from enso.host.runtimes.builtin.tools.edit_matching import Edit, apply_edits
 from enso.host.runtimes.builtin.tools.file_replacement import replace_file
 from enso.host.runtimes.builtin.tools.file_turns import FileTurn
-from enso.host.runtimes.builtin.tools.paths import resolve_path
 from enso.host.runtimes.builtin.tools.tool import (
     BuiltinTool,
     ToolContext,
@@ -24,8 +23,9 @@ from enso.host.runtimes.builtin.tools.tool import (
     success,
     system_code,
 )
-from enso.host.runtimes.builtin.tools.truncation import size_text
 from enso.host.runtimes.builtin.tools.workers import Cancellation, in_worker
+from enso.host.runtimes.paths import resolve_path
+from enso.host.runtimes.sizes import size_text
 
 MAX_EDITED_BYTES: Final = 100 * 1024 * 1024
 """A larger file is not edited: it would be in memory several times over."""

@@ -16,9 +16,9 @@ from io import RawIOBase
 from pathlib import Path
 from typing import Final
 
-from enso.host.runtimes.builtin.tools.paths import real_path
 from enso.host.runtimes.builtin.tools.tool import ToolFailed, system_failure
 from enso.host.runtimes.builtin.tools.workers import Cancellation
+from enso.host.runtimes.paths import real_path
 
 _PIECE: Final = 4 * 1024 * 1024
 _NO_RENAME: Final = frozenset({errno.EACCES, errno.EPERM, errno.EROFS, errno.EBUSY, errno.ETXTBSY})

@@ -8,7 +8,7 @@ from __future__ import annotations
 import threading
 from pathlib import Path
 
-from enso.host.runtimes.builtin.tools.paths import real_path
+from enso.host.runtimes.paths import real_path
 
 _lock = threading.Lock()
 _last: dict[Path, threading.Event] = {}

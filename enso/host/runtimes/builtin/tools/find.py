@@ -6,7 +6,6 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import IO, Any, Final
 
-from enso.host.runtimes.builtin.tools.paths import real_path, resolve_path
 from enso.host.runtimes.builtin.tools.results import Notice, ResultLines, limit_of
 from enso.host.runtimes.builtin.tools.search_process import (
     SearchProcess,
@@ -22,6 +21,7 @@ from enso.host.runtimes.builtin.tools.tool import (
 )
 from enso.host.runtimes.builtin.tools.truncation import MAX_BYTES
 from enso.host.runtimes.builtin.tools.workers import Cancellation, in_own_worker
+from enso.host.runtimes.paths import real_path, resolve_path
 
 DEFAULT_LIMIT: Final = 1000
 _PIECE: Final = 64 * 1024

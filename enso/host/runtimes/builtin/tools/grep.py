@@ -14,7 +14,6 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import IO, Any, Final
 
-from enso.host.runtimes.builtin.tools.paths import real_path, resolve_path
 from enso.host.runtimes.builtin.tools.results import Notice, ResultLines, limit_of
 from enso.host.runtimes.builtin.tools.search_process import (
     SearchProcess,
@@ -33,6 +32,7 @@ from enso.host.runtimes.builtin.tools.truncation import (
     cut_line,
 )
 from enso.host.runtimes.builtin.tools.workers import Cancellation, in_own_worker
+from enso.host.runtimes.paths import real_path, resolve_path
 
 DEFAULT_LIMIT: Final = 100
 MAX_EVENT_BYTES: Final = 16 * 1024 * 1024

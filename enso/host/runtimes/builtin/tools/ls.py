@@ -7,7 +7,6 @@ from pathlib import Path
 from typing import Any, Final
 
 from enso.host.runtimes.builtin.tools.collation import name_order
-from enso.host.runtimes.builtin.tools.paths import resolve_path
 from enso.host.runtimes.builtin.tools.results import Notice, ResultLines, limit_of
 from enso.host.runtimes.builtin.tools.tool import (
     BuiltinTool,
@@ -19,6 +18,7 @@ from enso.host.runtimes.builtin.tools.tool import (
 )
 from enso.host.runtimes.builtin.tools.truncation import MAX_BYTES
 from enso.host.runtimes.builtin.tools.workers import Cancellation, in_worker
+from enso.host.runtimes.paths import resolve_path
 
 DEFAULT_LIMIT: Final = 500
 

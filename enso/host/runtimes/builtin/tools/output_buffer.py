@@ -19,8 +19,8 @@ from enso.host.runtimes.builtin.tools.truncation import (
     MAX_LINES,
     Truncation,
     cut_to_tail,
-    size_text,
 )
+from enso.host.runtimes.sizes import size_text
 
 MAX_FILE_BYTES: Final = 1024 * 1024 * 1024
 """Of a longer output the file holds the beginning."""

@@ -16,7 +16,6 @@ from typing import Any, Final
 
 from enso.host.runtimes.builtin.tools.images import why_not_shown
 from enso.host.runtimes.builtin.tools.line_window import LineWindow
-from enso.host.runtimes.builtin.tools.paths import resolve_path_to_read
 from enso.host.runtimes.builtin.tools.tool import (
     BuiltinTool,
     ToolContext,
@@ -26,8 +25,10 @@ from enso.host.runtimes.builtin.tools.tool import (
     system_failure,
     text_block,
 )
-from enso.host.runtimes.builtin.tools.truncation import MAX_BYTES, MAX_LINES, size_text
+from enso.host.runtimes.builtin.tools.truncation import MAX_BYTES, MAX_LINES
 from enso.host.runtimes.builtin.tools.workers import Cancellation, in_worker
+from enso.host.runtimes.paths import resolve_path_to_read
+from enso.host.runtimes.sizes import size_text
 from enso.images import MAX_IMAGE_BYTES, SNIFF_BYTES, image_type
 
 _PIECE: Final = 1024 * 1024

@@ -11,8 +11,8 @@ from enso.host.runtimes.builtin.tools.truncation import (
     MAX_BYTES,
     NO_LINE_LIMIT,
     cut_to_head,
-    size_text,
 )
+from enso.host.runtimes.sizes import size_text
 
 
 @dataclass(frozen=True, slots=True)

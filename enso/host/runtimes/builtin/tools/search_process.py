@@ -16,20 +16,20 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import IO, Any, Final, cast
 
-from enso.host.runtimes.builtin.tools.search.program import START
+from enso.host.file_search.program import START
 from enso.host.runtimes.builtin.tools.workers import Cancellation
 
 MAX_PROBLEMS: Final = 4_000
 """Characters of what a search says that it could not read."""
 
 _BOOT: Final = (
-    "import sys; sys.path.insert(0, sys.argv[1]); from search.program import main; "
+    "import sys; sys.path.append(sys.argv[1]); from file_search.program import main; "
     "sys.exit(main(sys.argv[2:]))"
 )
 
 
 def own_program(command: str, told: Mapping[str, Any]) -> list[str]:
-    """The command line of our own search program; see ``search.program``."""
+    """The command line of our own search program; see ``file_search.program``."""
     # isolated and without site-packages: it starts in a fraction of the time
     return [sys.executable, "-I", "-S", "-X", "utf8", "-c", _BOOT, START, command, json.dumps(told)]
 

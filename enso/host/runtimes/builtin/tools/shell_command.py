@@ -20,8 +20,8 @@ from pathlib import Path
 from typing import Final
 
 from enso.host.runtimes.builtin.tools.background_output import keep_reading
-from enso.host.runtimes.builtin.tools.process_tree import MARK, Command, end_commands
 from enso.host.runtimes.builtin.tools.workers import Cancellation
+from enso.host.runtimes.process_tree import MARK, Command, end_commands
 
 QUIET_SECONDS: Final = 0.2
 """How long the pipe must be quiet, once the shell is over, until nothing more is awaited."""

@@ -16,7 +16,7 @@ from typing import Any, Final, Protocol
 
 from enso.host.json_lines import clean_text
 from enso.host.runtimes.builtin.tools.arguments import WrongArguments, check_arguments
-from enso.host.runtimes.builtin.tools.paths import NoPath
+from enso.host.runtimes.paths import NoPath
 
 _logger = logging.getLogger(__name__)
 

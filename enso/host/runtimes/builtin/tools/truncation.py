@@ -127,15 +127,6 @@ def cut_line(line: str) -> tuple[str, bool]:
     return head.decode("utf-16-le", "ignore") + "... [truncated]", True
 
 
-def size_text(size: int) -> str:
-    """A size for a sentence: ``12B``, ``50.0KB``, ``1.5MB``."""
-    if size < 1024:
-        return f"{size}B"
-    if size < 1024 * 1024:
-        return f"{size / 1024:.1f}KB"
-    return f"{size / (1024 * 1024):.1f}MB"
-
-
 def _whole(text: str, lines: int, size: int, max_lines: int, max_bytes: int) -> Truncation:
     return Truncation(
         content=text,

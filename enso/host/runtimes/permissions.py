@@ -19,7 +19,7 @@ from typing import Any, Final, cast
 from enso.host.contract import ToolCallVerdict
 from enso.host.json_lines import clean_text, plain
 from enso.host.permission_rules import FRESH_MODE, READING, REASONS, VERDICTS, WRITING
-from enso.host.runtimes.builtin.tools.paths import NoPath, real_path, resolve_path
+from enso.host.runtimes.paths import NoPath, real_path, resolve_path
 
 MAX_SUBJECT: Final = 300
 """Characters of a subject; of a longer one the beginning and the end are shown."""

@@ -17,7 +17,7 @@ from typing import Any, Final, Literal, TypeVar
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 from pydantic.alias_generators import to_camel
 
-from enso.host.runtimes.builtin.lenient_json import NotReadable, load_file
+from enso.host.runtimes.models.lenient_json import NotReadable, load_file
 
 FILE_NAMES: Final = ("models.json", "auth.json", "settings.json")
 

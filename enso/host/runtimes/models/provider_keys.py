@@ -11,14 +11,14 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Final
 
-from enso.host.runtimes.builtin.config_values import (
+from enso.host.runtimes.models.config_values import (
     ValueNotResolved,
     missing_variables,
     resolve,
 )
-from enso.host.runtimes.builtin.configuration import Configuration
-from enso.host.runtimes.builtin.known_providers import KNOWN_PROVIDERS
-from enso.host.runtimes.builtin.model import Model
+from enso.host.runtimes.models.configuration import Configuration
+from enso.host.runtimes.models.known_providers import KNOWN_PROVIDERS
+from enso.host.runtimes.models.model import Model
 
 _KEY_HEADERS: Final = frozenset({"authorization", "x-api-key", "api-key", "x-goog-api-key"})
 

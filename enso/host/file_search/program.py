@@ -171,4 +171,4 @@ def _matched_by(glob: str) -> Callable[[Found], bool]:
 
 _COMMANDS: Final[dict[str, Callable[[dict[str, Any]], int]]] = {"grep": _grep, "find": _find}
 START: Final = str(Path(__file__).parent.parent)
-"""The directory from which the program is imported as ``search.program``."""
+"""The directory from which the program is imported as ``file_search.program``."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Final
 
-from enso.host.runtimes.builtin.model import Model
+from enso.host.runtimes.models.model import Model
 
 LEVELS: Final = ("off", "minimal", "low", "medium", "high", "xhigh", "max")
 """From none to most, as they are stored."""

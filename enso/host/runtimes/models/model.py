@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from typing import Any, Final
 
 from enso.host.contract import ModelInUse
-from enso.host.runtimes.builtin.known_providers import Api
+from enso.host.runtimes.models.known_providers import Api
 
 LOCAL_PROVIDER: Final = "local"
 """The provider id of the bundled model."""

@@ -10,7 +10,7 @@ import importlib.util
 from pathlib import Path
 from typing import Final
 
-from enso.host.runtimes.builtin.model import LOCAL_PROVIDER, Model, Price, Rates
+from enso.host.runtimes.models.model import LOCAL_PROVIDER, Model, Price, Rates
 
 LOCAL_MODEL: Final = Model(
     provider=LOCAL_PROVIDER,

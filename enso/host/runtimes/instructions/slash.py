@@ -12,13 +12,13 @@ from typing import Final
 
 from enso.host.commands import ENSO_COMMANDS
 from enso.host.contract import Command
-from enso.host.runtimes.builtin.project_context import (
+from enso.host.runtimes.instructions.project_context import (
     PromptTemplate,
     Skill,
     prompt_templates,
     skills,
 )
-from enso.host.runtimes.builtin.template_arguments import expand_template
+from enso.host.runtimes.instructions.template_arguments import expand_template
 
 _OWN: Final = frozenset(command.name for command in ENSO_COMMANDS)
 _SKILL: Final = "skill:"

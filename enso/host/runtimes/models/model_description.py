@@ -9,17 +9,17 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import Any
 
-from enso.host.runtimes.builtin.configuration import (
+from enso.host.runtimes.models.configuration import (
     Configuration,
     StoredCost,
     StoredModel,
     StoredProvider,
     StoredRates,
 )
-from enso.host.runtimes.builtin.known_providers import APIS, KNOWN_PROVIDERS, Api
-from enso.host.runtimes.builtin.local_weights import LOCAL_MODEL
-from enso.host.runtimes.builtin.model import LOCAL_PROVIDER, Model, Price, Rates
-from enso.host.runtimes.builtin.provider_names import PROVIDER_NAMES
+from enso.host.runtimes.models.known_providers import APIS, KNOWN_PROVIDERS, Api
+from enso.host.runtimes.models.local_weights import LOCAL_MODEL
+from enso.host.runtimes.models.model import LOCAL_PROVIDER, Model, Price, Rates
+from enso.host.runtimes.models.provider_names import PROVIDER_NAMES
 
 
 @dataclass(frozen=True, slots=True)
