@@ -14,16 +14,16 @@ from functools import partial
 from pathlib import Path
 from typing import TypeVar
 
-from enso import transcript, wire
+from enso import wire
 from enso.host import contract
+from enso.server.event_changes import beside_messages, changes_marks
 from enso.server.follow import Closed
 from enso.server.live_state import Change, LiveState, LiveThread
-from enso.server.models import model_in_use
 from enso.server.pump import Pump
 from enso.server.reaper import Reaper
 from enso.server.refusals import Refused
 from enso.server.slots import PromptMemory, Slot, Slots
-from enso.server.status import cold_status, live_context, live_status, mode_shape, usage_shape
+from enso.server.status import cold_status, live_status
 
 log = logging.getLogger(__name__)
 
@@ -294,34 +294,15 @@ class ThreadRegistry:
                 if isinstance(event, contract.BranchChanged):
                     self._read_anew(slot, live)
                     continue
-                changes = live.state.apply(event)
-                marks = marks or not isinstance(event, _UNMARKED)
-                if isinstance(event, contract.EntryStored):
-                    changes += self._after_entry(live, event.entry)
-                elif isinstance(event, _STATUS_EVENTS):
-                    changes.append(Change(live_status(live)))
-                elif isinstance(event, contract.RunBegan):
+                changes = live.state.apply(event) + beside_messages(self._host, live, event)
+                marks = marks or changes_marks(event)
+                if isinstance(event, contract.RunBegan):
                     changes += self._begin_unasked(slot, live)
                 elif isinstance(event, contract.RunSettled):
                     changes += self._settle(slot, live)
                 self._publish(slot, changes)
         if marks:
             self._rail_changed(frozenset({slot.thread_id}))
-
-    def _after_entry(self, live: LiveThread, entry: transcript.TranscriptEntry) -> list[Change]:
-        """What a stored entry changes beside the messages: the spend, the mode, the model."""
-        if entry.usage is not None:
-            usage = usage_shape(live.state.usage)
-            return [Change(wire.UsageFrame(usage=usage, context=live_context(live)))]
-        if isinstance(entry, transcript.TranscriptCustom):
-            live.state.permission_mode = live.hosted.permission_mode()
-            mode = mode_shape(live.state.permission_mode)
-            return [Change(wire.ModeFrame(permission_mode=mode))]
-        if isinstance(entry, _MODEL_ENTRIES):
-            model = live.hosted.runtime.model()
-            used = model_in_use(self._host, model, live.state.entries)
-            return [Change(wire.ModelFrame(model=used))]
-        return []
 
     def _begin_unasked(self, slot: Slot, live: LiveThread) -> list[Change]:
         """A run began that nobody prompted: its events go on to come without a pump."""
@@ -422,22 +403,6 @@ class ThreadRegistry:
         for thread_id in self.live_ids():
             with self.at(thread_id) as slot:
                 self._close(slot)
-
-
-# Events that change no mark of the rail, and those that change the status line alone.
-_UNMARKED = (
-    contract.MessageStarted,
-    contract.PartStarted,
-    contract.PartDelta,
-    contract.PartReplaced,
-    contract.MessageDropped,
-    contract.RunNotice,
-    contract.ToolProgress,
-    contract.QueueChanged,
-    contract.ActivityChanged,
-)
-_MODEL_ENTRIES = (transcript.TranscriptModelChange, transcript.TranscriptThinkingLevel)
-_STATUS_EVENTS = (contract.DialogOpened, contract.DialogClosed, contract.ActivityChanged)
 
 
 def no_directory() -> Path:
