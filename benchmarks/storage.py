@@ -23,6 +23,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
+from benchmarks.rows import HEAD, Cost, Row, tell
 from benchmarks.stores import PROJECTS, long_session, many_sessions, session_of_images
 from enso.host.runtimes.builtin.factory import BuiltinRuntimes
 from enso.host.session_host import SessionHost
@@ -44,14 +45,6 @@ const seconds = (performance.now() - begun) / 1000;
 console.log(JSON.stringify({ seconds, mebibytes: process.resourceUsage().maxRSS / 1024 }));
 process.exit(0);
 """
-
-
-@dataclass(frozen=True, slots=True)
-class Cost:
-    """What one kind of work took: seconds, and the peak of memory in MiB."""
-
-    seconds: float
-    mebibytes: float
 
 
 @dataclass(frozen=True, slots=True)
@@ -114,13 +107,8 @@ def of_pi(work: str, agent_dir: Path, pi: Pi | None) -> Cost | None:
 
 
 def row(name: str, enso: Cost, pi: Cost | None) -> None:
-    """Print one row of the table."""
-    print(f"| {name} | {_told(pi)} | {_told(enso)} | ", end="")
-    print(f"{pi.seconds / enso.seconds:.1f}× |" if pi else " |", flush=True)
-
-
-def _told(cost: Cost | None) -> str:
-    return f"{cost.seconds * 1000:,.1f} ms, {cost.mebibytes:.0f} MiB" if cost else ""
+    """Tell one row."""
+    tell(Row(work=name, enso=enso, pi=pi))
 
 
 def made(directory: Path, make: Callable[[Path], None]) -> Path:
@@ -135,7 +123,7 @@ def compare(store: Path, sessions: int, pi: Pi | None) -> None:
     many = made(store / f"many-{sessions}", lambda at: many_sessions(at, sessions))
     long = made(store / "long", lambda at: long_session(at, 100))
     images = made(store / "images", lambda at: session_of_images(at, 30))
-    print("| work | pi | Enso | |\n|---|---|---|---|")
+    print(HEAD)
     listed = of_pi("list", many, pi)
     row(f"list {sessions:,} sessions, the first time", of_enso("list", many), listed)
     row("the same again, nothing changed", of_enso("list again", many), listed)
