@@ -1,6 +1,6 @@
 """Everything that is measured, one after the other, beside the real pi in the same run.
 
-    python -m benchmarks [--store DIR] [--pi …/dist/index.js] [--sessions 10000] [--plots DIR]
+    python -m benchmarks [--store DIR] [--sessions 10000] [--plots DIR]
 
 Makes the stores that are not there yet, prints the tables, and draws the rows that both were
 measured in as SVG. Plots need ``pip install -e '.[benchmarks]'``. On a quiet machine of two cores
@@ -34,15 +34,13 @@ def main() -> None:
     options = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     options.add_argument("--store", type=Path, help="where the stores are kept")
     options.add_argument("--sessions", type=int, default=10_000, help="how many the rail lists")
-    options.add_argument("--pi", help="the dist/index.js of an installed pi")
     options.add_argument("--plots", type=Path, help="where the plots go")
     chosen = options.parse_args()
     with tempfile.TemporaryDirectory() as name:
         rows = Path(name) / "rows"
         store: Path = chosen.store or Path(name)
-        pi = ("--pi", chosen.pi) if chosen.pi else ()
         sessions = str(chosen.sessions)
-        measure("storage", "--store", str(store), "--sessions", sessions, *pi, rows=rows)
+        measure("storage", "--store", str(store), "--sessions", sessions, rows=rows)
         for other in OTHERS:
             measure(other, rows=rows)
         if chosen.plots:

@@ -1,11 +1,11 @@
 """What listing and opening stored threads costs, beside the real pi in the same run.
 
-    python -m benchmarks.storage [--sessions 2000] [--store DIR] [--pi …/dist/index.js]
+    python -m benchmarks.storage [--sessions 2000] [--store DIR] [--without-pi]
 
 Makes its stores where they are not there yet. Every number is the median of five runs, each in a
 process of its own: nothing is known from an earlier one. Memory is the peak of such a process. The
-files are warm. pi is asked through its own ``SessionManager``, by Node; without ``--pi`` its
-columns stay empty.
+files are warm. pi 1.6.0, installed as the tests install it, is asked through its own
+``SessionManager``, by Node.
 """
 
 from __future__ import annotations
@@ -28,6 +28,7 @@ from benchmarks.stores import PROJECTS, long_session, many_sessions, session_of_
 from enso.host.runtimes.builtin.factory import BuiltinRuntimes
 from enso.host.session_host import SessionHost
 from enso.projects import Projects
+from tests.interop.real_pi import node, real_pi
 
 RUNS = 5
 PAGE = 60
@@ -53,6 +54,11 @@ class Pi:
 
     node: str
     module: str
+
+
+def installed_pi() -> Pi:
+    """The pi to measure beside. Raises ``NoPi`` when it cannot be installed."""
+    return Pi(node(), str(real_pi("1.6.0").package / "dist" / "index.js"))
 
 
 def ours(work: str, agent_dir: Path) -> None:
@@ -139,14 +145,14 @@ def main() -> None:
     options = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     options.add_argument("--sessions", type=int, default=2000, help="how many the rail lists")
     options.add_argument("--store", type=Path, help="where the stores are kept")
-    options.add_argument("--pi", help="the dist/index.js of an installed pi")
-    options.add_argument("--node", default="node", help="the Node that runs it")
+    options.add_argument("--without-pi", action="store_true", help="measure Enso alone")
     options.add_argument("--work", help=argparse.SUPPRESS)
     chosen = options.parse_args()
-    pi = Pi(chosen.node, chosen.pi) if chosen.pi else None
     if chosen.work:
         ours(chosen.work, chosen.store)
-    elif chosen.store:
+        return
+    pi = None if chosen.without_pi else installed_pi()
+    if chosen.store:
         compare(chosen.store, chosen.sessions, pi)
     else:
         with tempfile.TemporaryDirectory() as directory:
