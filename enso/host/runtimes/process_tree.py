@@ -57,6 +57,17 @@ def end_commands(commands: Sequence[Command], *, grace: float = GRACE_SECONDS) -
     _kill(commands, groups)
 
 
+def started_by(pid: int) -> set[int]:
+    """What a running process started that runs: descendants, and who shares a session with one.
+
+    What has left all of these, as a daemon does, is no longer its own.
+    """
+    running = list(_running())
+    descendants = _descendants(running, {pid})
+    sessions = {one.session for one in running if one.pid == pid or one.pid in descendants}
+    return descendants | {one.pid for one in running if one.session in sessions} - {pid}
+
+
 def _ask_groups(members: Mapping[int, int], groups: Sequence[int]) -> set[int]:
     """Ask each group as one, so that no shell goes on when its child ends; who was asked.
 

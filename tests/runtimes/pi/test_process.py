@@ -13,6 +13,7 @@ from pathlib import Path
 
 import pytest
 
+from enso.host.runtimes.keeper import Keeper
 from enso.host.runtimes.pi.process import PiFailed, PiGone, PiProcess, PiSilent, Record
 from tests.runtimes.pi.programs import program
 
@@ -29,10 +30,18 @@ for line in sys.stdin.buffer:
 _STARTER = """
 import os, sys, threading
 from pathlib import Path
+from enso.host.runtimes.keeper import Keeper
 from enso.host.runtimes.pi.process import PiProcess
+keeper = Keeper(patience=float(sys.argv[1]))
 one = PiProcess(
-    sys.argv[2:], cwd=Path(sys.argv[1]), environment=os.environ, hear=print, ended=print
+    sys.argv[3:],
+    cwd=Path(sys.argv[2]),
+    environment=os.environ,
+    hear=lambda record: print(record["type"], flush=True),
+    ended=print,
+    keeper=keeper,
 )
+print(keeper.pid, flush=True)
 one.begin()
 print(one.pid, flush=True)
 threading.Event().wait()
@@ -46,8 +55,14 @@ class Heard:
         self.records: list[Record] = []
         self.end: str | None = None
         self._changed = threading.Condition()
+        self.keeper = Keeper()
         self.process = PiProcess(
-            command, cwd=cwd, environment=os.environ, hear=self._take, ended=self._ended
+            command,
+            cwd=cwd,
+            environment=os.environ,
+            hear=self._take,
+            ended=self._ended,
+            keeper=self.keeper,
         )
         self.process.begin()
 
@@ -87,6 +102,7 @@ def start(tmp_path: Path) -> Iterator[Start]:
     yield start
     for one in started:
         one.process.close()
+        one.keeper.close()
 
 
 def test_only_a_line_feed_ends_a_record(start: Start) -> None:
@@ -201,27 +217,101 @@ def test_what_does_not_end_is_ended_with_its_commands(start: Start, tmp_path: Pa
     assert not _runs(int(heard.records[0]["type"]))
 
 
+class Killed:
+    """A program run by a process that is killed; ``said`` is what the program said before."""
+
+    def __init__(
+        self, body: str, directory: Path, *, records: int = 0, patience: float = PATIENCE
+    ) -> None:
+        command = program(directory, body)
+        self._starter = subprocess.Popen(
+            [sys.executable, "-c", _STARTER, str(patience), str(directory), *command],
+            stdout=subprocess.PIPE,
+        )
+        assert self._starter.stdout is not None
+        self.keeper, self.pid = (int(self._starter.stdout.readline()) for _ in range(2))
+        self.said = [self._starter.stdout.readline().strip().decode() for _ in range(records)]
+        self._handles = [os.pidfd_open(pid) for pid in (self.pid, self.keeper)]
+        self._starter.kill()
+        self._starter.communicate()
+
+    def wait_ended(self) -> None:
+        """Wait until the program ended, and what kept it."""
+        for handle in self._handles:
+            assert select.select([handle], [], [], PATIENCE)[0], "it still runs"
+            os.close(handle)
+
+
 def test_it_ends_when_its_starter_is_killed(tmp_path: Path) -> None:
-    """The pipe of its input closes with the process that held it, however that went."""
-    command = program(tmp_path, "import sys\nsys.stdin.read()\nopen('ended', 'w').close()")
-    starter = subprocess.Popen(
-        [
-            sys.executable,
-            "-c",
-            _STARTER,
-            str(tmp_path),
-            *command,
-        ],
-        stdout=subprocess.PIPE,
-    )
-    assert starter.stdout is not None
-    pid = int(starter.stdout.readline())
-    watched = os.pidfd_open(pid)
-    starter.kill()
-    starter.communicate()
-    assert select.select([watched], [], [], PATIENCE)[0], "it still runs"
-    os.close(watched)
+    """Its input closes with the process that held it, however that went; the keeper ends too."""
+    killed = Killed("import sys\nsys.stdin.read()\nopen('ended', 'w').close()", tmp_path)
+    killed.wait_ended()
     assert (tmp_path / "ended").exists()
+
+
+def test_what_it_runs_ends_when_its_starter_is_killed(tmp_path: Path) -> None:
+    """Also what is deaf, in a session of its own, or a child of such; not what it had left before.
+
+    A command that has ended left a server on purpose: that goes on, as after an orderly end.
+    """
+    killed = Killed(
+        "import subprocess, sys\n"
+        "def run(command):\n"
+        "    shell = subprocess.Popen(['bash', '-c', command], start_new_session=True,"
+        " stdout=subprocess.PIPE, text=True)\n"
+        '    print(\'{"type":"%d"}\' % int(shell.stdout.readline()), flush=True)\n'
+        "    return shell\n"
+        "run('sleep 600 >/dev/null & echo $!').wait()\n"
+        "run('trap \"\" TERM; sleep 600 >/dev/null & echo $!; sleep 600')\n"
+        "run('echo $$; exec sleep 600')\n"
+        "run('setsid sleep 600 >/dev/null & echo $!; wait')\n"
+        "sys.stdin.read()\n",
+        tmp_path,
+        records=4,
+    )
+    on_purpose, *running = (int(pid) for pid in killed.said)
+    killed.wait_ended()
+    assert [pid for pid in running if _runs(pid)] == []
+    assert _runs(on_purpose)
+    os.kill(on_purpose, signal.SIGKILL)
+
+
+def test_one_that_does_not_hear_its_input_end_is_ended_too(tmp_path: Path) -> None:
+    """When its starter was killed: it gets its time, then it is signalled, with its commands."""
+    killed = Killed(
+        "import signal, subprocess\n"
+        "signal.signal(signal.SIGTERM, signal.SIG_IGN)\n"
+        "child = subprocess.Popen(['sleep', '600'])\n"
+        'print(\'{"type":"%d"}\' % child.pid, flush=True)\n'
+        "signal.pause()\n",
+        tmp_path,
+        records=1,
+        patience=0.1,
+    )
+    killed.wait_ended()
+    assert not _runs(int(killed.said[0]))
+
+
+def test_a_keeper_that_was_killed_is_replaced(start: Start, tmp_path: Path) -> None:
+    """What it kept runs on, and ends with its starter; what is started next is kept again."""
+    heard = start(ECHO)
+    first = heard.keeper.pid
+    assert first is not None
+    os.kill(first, signal.SIGKILL)
+    os.waitid(os.P_PID, first, os.WEXITED | os.WNOWAIT)
+    assert heard.process.ask("say", text="on")["text"] == "on"
+    another = PiProcess(
+        program(tmp_path, ECHO, name="another"),
+        cwd=tmp_path,
+        environment=os.environ,
+        hear=lambda _: None,
+        ended=lambda _: None,
+        keeper=heard.keeper,
+    )
+    another.begin()
+    assert heard.keeper.pid not in (None, first)
+    another.close()
+    assert not _runs(another.pid)
 
 
 def _runs(pid: int) -> bool:

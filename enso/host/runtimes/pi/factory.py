@@ -24,6 +24,7 @@ from enso.host.contract import (
     ThreadRuntime,
 )
 from enso.host.runtimes.instructions.slash import slash_commands
+from enso.host.runtimes.keeper import Keeper
 from enso.host.runtimes.models.configuration import ConfigurationFiles
 from enso.host.runtimes.models.model_choice import model_choices
 from enso.host.runtimes.models.model_description import provider_name
@@ -69,6 +70,7 @@ class PiRuntimes:
         self._catalogue = Catalogue()
         self._options = PiOptions(
             agent_dir=agent_dir,
+            keeper=Keeper(),
             default_model=default_model,
             extensions=(BRIDGE, EXTENSION, *extensions),
         )
@@ -129,6 +131,7 @@ class PiRuntimes:
     def close(self) -> None:
         """End what no thread ends: every thread closes its own process."""
         self._learner.close()
+        self._options.keeper.close()
 
     # -- for the threads --------------------------------------------------------------------------
 

@@ -84,6 +84,7 @@ class Learner:
             environment=environment_for(self._options.agent_dir),
             hear=lambda _: None,
             ended=lambda _: None,
+            keeper=self._options.keeper,
         )
         with self._lock:
             self._process = process

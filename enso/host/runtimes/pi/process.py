@@ -2,8 +2,8 @@
 
 Owns the framing (one JSON object a line, lines end at LF bytes and nowhere else), which response
 answers which request, the last lines of its errors, and that it ends whole, with the commands it
-started. It ends by itself when its input closes, which is so whatever becomes of Enso. Knows no
-event's meaning.
+started. It ends by itself when its input closes, which is so whatever becomes of Enso: then a
+``Keeper`` closes it, and ends the commands that pi leaves. Knows no event's meaning.
 """
 
 from __future__ import annotations
@@ -23,6 +23,7 @@ from pathlib import Path
 from typing import IO, Any, Final, cast
 
 from enso.host.json_lines import MalformedLine, dump_line, parse_line
+from enso.host.runtimes.keeper import Keeper
 from enso.host.runtimes.pi.program import last_words
 from enso.host.runtimes.process_tree import MARK, Command, end_commands
 
@@ -66,6 +67,7 @@ class PiProcess:
         environment: Mapping[str, str],
         hear: Callable[[Record], None],
         ended: Callable[[str], None],
+        keeper: Keeper,
     ) -> None:
         """Raises ``PiGone`` when it cannot be started."""
         self._hear = hear
@@ -79,6 +81,8 @@ class PiProcess:
         self._gone: str | None = None
         self._mark = uuid.uuid4().hex
         self._process = self._spawn(argv, cwd, environment)
+        self._keeper = keeper
+        self._kept = keeper.keep(self._process.pid, self._stdin.fileno())
         self._errors = threading.Thread(target=self._read_errors, name="pi-errors", daemon=True)
         self._errors.start()
         self._reader = threading.Thread(target=self._read, name="pi-reader", daemon=True)
@@ -134,9 +138,8 @@ class PiProcess:
     def send(self, record: Record) -> None:
         """Send a record that is not answered. One that is gone takes none; its end is told."""
         with self._writing, contextlib.suppress(OSError, ValueError):
-            stdin = cast("IO[bytes]", self._process.stdin)
-            stdin.write(dump_line(record))
-            stdin.flush()
+            self._stdin.write(dump_line(record))
+            self._stdin.flush()
 
     @property
     def running(self) -> bool:
@@ -238,9 +241,14 @@ class PiProcess:
         if self._reader.is_alive() and not self.in_reader:
             self._reader.join(_SIGNALLED_SECONDS)
 
+    @property
+    def _stdin(self) -> IO[bytes]:
+        return cast("IO[bytes]", self._process.stdin)
+
     def _close_input(self) -> None:
+        self._keeper.release(self._kept)
         with self._writing, contextlib.suppress(OSError, ValueError):
-            cast("IO[bytes]", self._process.stdin).close()
+            self._stdin.close()
 
     def _end_tree(self) -> None:
         """End itself, if it still runs, and the commands it started: nobody else would now.

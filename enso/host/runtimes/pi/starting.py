@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from enso.host.contract import HostError, ModelInUse, PromptRefused
+from enso.host.runtimes.keeper import Keeper
 from enso.host.runtimes.pi.process import (
     PiFailed,
     PiGone,
@@ -33,6 +34,7 @@ class PiOptions:
     """What every pi of this server is started with."""
 
     agent_dir: Path
+    keeper: Keeper
     default_model: str | None = None
     extensions: tuple[Path, ...] = ()
 
@@ -74,6 +76,7 @@ def start(
             environment=environment_for(options.agent_dir),
             hear=hear,
             ended=ended,
+            keeper=options.keeper,
         )
     except PiGone as error:
         raise PromptRefused("pi-not-started", str(error)) from error
