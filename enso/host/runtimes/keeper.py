@@ -99,7 +99,7 @@ class Keeper:
             self._process = subprocess.Popen(
                 [sys.executable, "-E", "-S", "-m", _PROGRAM, str(self._patience)],
                 cwd=_ROOT,
-                stdin=theirs,
+                stdin=theirs.fileno(),
                 stdout=subprocess.DEVNULL,
                 stderr=subprocess.DEVNULL,
                 start_new_session=True,

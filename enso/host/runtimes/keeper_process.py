@@ -81,9 +81,8 @@ def commands_of(program: Kept) -> list[int]:
         with contextlib.suppress(OSError):
             handles[pid] = os.pidfd_open(pid)
     still = started_by(program.pid)
-    if not _running([program.process]):
-        still = set()
-    for pid in handles.keys() - still:
+    certain = still if _running([program.process]) else set[int]()
+    for pid in handles.keys() - certain:
         os.close(handles.pop(pid))
     return list(handles.values())
 
