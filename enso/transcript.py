@@ -13,6 +13,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any, Literal
 
+from msgspec import Struct
+
 RefusalClass = Literal[
     "authentication",
     "permission",
@@ -35,8 +37,7 @@ StopReason = Literal["stop", "length", "tool-use", "error", "aborted", "other"]
 """How an assistant message ended. ``error`` is a refused attempt."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Usage:
+class Usage(Struct, frozen=True, kw_only=True, gc=False):
     """Tokens and money of one request, or a sum of several.
 
     Tokens are counts; ``cost`` is US dollars. ``cost_known`` is false when any part of the sum was

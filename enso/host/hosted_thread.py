@@ -264,8 +264,7 @@ class SessionThread:
 
     def branch_stats(self) -> BranchStats:
         """What the thread used so far, of every branch of the file."""
-        session = self._session
-        return branch_stats(session.entries(), session.branch())
+        return self._session.read(branch_stats)
 
     def emitted_events(self) -> list[ThreadEvent]:
         """The last events of the current or last run; a fresh copy per call."""

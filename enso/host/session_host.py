@@ -11,7 +11,7 @@ from collections.abc import Callable, Sequence
 from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
-from typing import Protocol
+from typing import Any, Protocol, TypeVar
 from weakref import WeakValueDictionary
 
 from enso.host.cache_directory import CacheDirectory
@@ -44,6 +44,7 @@ from enso.host.contract import (
 from enso.host.decode import decode_branch
 from enso.host.entry_text import entry_text
 from enso.host.hosted_thread import SessionThread
+from enso.host.kept_rows import KeptRows, ReadRows
 from enso.host.modes import fresh_mode, stored_mode
 from enso.host.pages import page_of
 from enso.host.project_files import fitting_files
@@ -52,17 +53,21 @@ from enso.host.session_checks import directory_checks
 from enso.host.session_file import SessionFile
 from enso.host.session_fork import forked_entries, is_conversation
 from enso.host.session_listing import SessionListing
-from enso.host.session_log import SessionLog, open_sized, read_session
+from enso.host.session_log import Header, SessionLog, open_sized, read_session
 from enso.host.session_pages import NotTold, PageWanted, SessionPages
+from enso.host.session_rows import PlacedRow, Shape
 from enso.host.session_tail import Counters
 from enso.host.session_trash import SessionTrash
 from enso.host.session_tree import labels_of, tree_of
 from enso.host.session_watch import SessionWatch
-from enso.host.stats import branch_stats
+from enso.host.stats import stats_of_rows
+from enso.host.stats_rows import STATS
 from enso.host.usage import total_usage
 from enso.projects import Projects
 from enso.thread_ids import is_thread_id, refused_id_sentence
 from enso.transcript import TranscriptEntry
+
+RowT = TypeVar("RowT", bound=PlacedRow)
 
 
 class RuntimeFactory(Protocol):
@@ -119,6 +124,7 @@ class SessionHost:
         self._listing = SessionListing(self._sessions_dir, projects)
         self._watch = SessionWatch(self._sessions_dir, self._listing)
         self._pages = SessionPages(runtimes.provider_name)
+        self._rows = KeptRows(self._pages.counters)
         self._trash = SessionTrash(agent_dir, projects)
         self._cache = CacheDirectory(cache_dir, agent_dir)
         self._finder = Finder(self._cache.path / "search.sqlite", self._listing.rows)
@@ -245,6 +251,19 @@ class SessionHost:
         found = self._read(thread_id)
         return entry_text(found[1].entries, entry_id) if found is not None else None
 
+    def _read_rows(
+        self, thread_id: str, shape: Shape[Any, RowT]
+    ) -> tuple[StoredThread, ReadRows[RowT]] | None:
+        """A thread's row, and of its file what a kind of reading needs; ``None`` as below."""
+        stored = self.stored_thread(thread_id)
+        if stored is None:
+            return None
+        with suppress(OSError):
+            read = self._rows.read(stored.path, shape)
+            if read is not None and _is_of(stored, read.header):
+                return stored, read
+        return None
+
     def _read(self, thread_id: str) -> tuple[StoredThread, SessionLog] | None:
         """A thread's row and its file; ``None``: no file, or not served."""
         stored = self.stored_thread(thread_id)
@@ -252,14 +271,13 @@ class SessionHost:
         return (stored, log) if stored is not None and log is not None else None
 
     def read_stored_thread_stats(self, thread_id: str) -> StoredThreadStats | None:
-        """What a stored thread used: one reading of its file. ``None``: no file, or not served."""
-        found = self._read(thread_id)
+        """What a stored thread used: its file is read once. ``None``: no file, or not served."""
+        found = self._read_rows(thread_id, STATS)
         if found is None:
             return None
-        stored, log = found
-        return StoredThreadStats(
-            id=stored.id, cwd=stored.cwd, stats=branch_stats(log.entries, log.branch())
-        )
+        stored, read = found
+        stats = stats_of_rows(read.rows, read.last_id)
+        return StoredThreadStats(id=stored.id, cwd=stored.cwd, stats=stats)
 
     def open_stored_log(self, thread_id: str) -> StoredLog | None:
         """The thread's file itself, open for reading; ``None``: no file, or not served."""
@@ -394,5 +412,9 @@ def _read(stored: StoredThread) -> SessionLog | None:
         log = read_session(stored.path)
     except OSError:
         return None
-    served_still = log is not None and log.header.id == stored.id
-    return log if served_still and log is not None and Path(log.header.cwd) == stored.cwd else None
+    return log if log is not None and _is_of(stored, log.header) else None
+
+
+def _is_of(stored: StoredThread, header: Header) -> bool:
+    """Whether the file of a row still is that thread's."""
+    return header.id == stored.id and Path(header.cwd) == stored.cwd

@@ -179,13 +179,13 @@ class EntryAdopter:
 
     An entry without an id gets one from where its line begins: the same at every reading, in a
     file that is cut off or has grown. Entries of version 1 have neither ids nor parents and form
-    one line, each the child of the one before.
+    one line, each the child of the one before. ``last_id`` is the id of the entry before.
     """
 
     def __init__(self, version: float | None) -> None:
         self._linear = version is not None and version < 2
         self._renames_hooks = version is not None and version < 3
-        self._last_id: str | None = None
+        self.last_id: str | None = None
         self._ids_by_index: list[str | None] = []
 
     def adopt(self, line: Line) -> Entry | None:
@@ -203,22 +203,26 @@ class EntryAdopter:
         self._remember(entry["id"])
         return entry
 
+    def pass_by(self) -> None:
+        """A header passed, which version 1 counts as well."""
+        self._remember(None)
+
     def _remember(self, entry_id: str | None) -> None:
         """Keep the id under the index that version 1 counts by, headers and all."""
         if self._linear:
             self._ids_by_index.append(entry_id)
         if entry_id is not None:
-            self._last_id = entry_id
+            self.last_id = entry_id
 
     def _give_place(self, entry: Entry, offset: int) -> None:
         if self._linear:
-            entry["id"], entry["parentId"] = given_id(offset), self._last_id
+            entry["id"], entry["parentId"] = given_id(offset), self.last_id
             self._give_first_kept(entry)
             return
         entry_id = stored_id(entry.get("id"))
         if entry_id is None:
             entry_id = given_id(offset)
-            entry.setdefault("parentId", self._last_id)
+            entry.setdefault("parentId", self.last_id)
         entry["id"] = entry_id
         entry["parentId"] = stored_id(entry.get("parentId"))
 

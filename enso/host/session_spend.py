@@ -44,6 +44,34 @@ def scanned_usage(value: Any) -> ScannedUsage | None:
     return ScannedUsage(usage.input, usage.output, usage.cache_read, usage.cache_write, cost)
 
 
+def usage_of_scan(stored: ScannedUsage) -> Usage | None:
+    """A scanned usage in our type, by the one rule for what counts."""
+    sent, got, read, written = stored.input, stored.output, stored.cacheRead, stored.cacheWrite
+    cost = stored.cost
+    money = cost.total if cost is not None else 0
+    if (
+        type(sent) is int
+        and type(got) is int
+        and type(read) is int
+        and type(written) is int
+        and 0 <= sent <= _MOST_TOKENS
+        and 0 <= got <= _MOST_TOKENS
+        and 0 <= read <= _MOST_TOKENS
+        and 0 <= written <= _MOST_TOKENS
+        and 0 <= money <= _MOST_DOLLARS
+    ):
+        known = cost is None or not cost.priceUnknown
+        return Usage(
+            input=sent,
+            output=got,
+            cache_read=read,
+            cache_write=written,
+            cost=float(money),
+            cost_known=known,
+        )
+    return read_usage(to_builtins(stored))
+
+
 @dataclass(slots=True)
 class Spend:
     """The sum of the usages so far."""

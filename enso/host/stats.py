@@ -1,16 +1,16 @@
-"""What a thread used, read off its stored entries: by request, by turn, by tool.
+"""What a thread used, read from its stored entries: by request, by turn, by tool.
 
-One walk over entries that were parsed for a reading anyway, in time that grows with their number:
-a message's text is not looked at, a prompt's beginning aside. Tokens and money are
-``enso.host.usage``'s. What ``durationMs`` does not say comes from times: an answer's message is
-stamped when it is asked for and its entry when it is stored, a tool's result when it is there.
+A fold over the rows of a file (``enso.host.stats_rows``), in time that grows with their number.
+What ``durationMs`` does not say comes from times: an answer's message is stamped when it is asked
+for and its entry when it is stored, a tool's result when it is there.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from array import array
+from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import Any, Final, cast
+from typing import Final, cast
 
 from enso.host.contract import (
     BranchStats,
@@ -19,20 +19,16 @@ from enso.host.contract import (
     RequestStats,
     TurnStats,
 )
-from enso.host.stats_places import Places, message_of
-from enso.host.stats_tools import ToolCounts, ToolResult
-from enso.host.stored_values import Stored, count_of, milliseconds, object_of, text_of
-from enso.host.usage import usage_of_entry
+from enso.host.session_log import Entry
+from enso.host.session_rows import RowTree
+from enso.host.session_spend import usage_of_scan
+from enso.host.stats_places import NOBODY, Places
+from enso.host.stats_rows import STATS, StatsRow
+from enso.host.stats_tools import ToolCounts
+from enso.host.stored_values import Stored
 from enso.transcript import Usage
 
-MOST_OF_A_PROMPT: Final = 200
-"""Characters of a prompt that a turn is called by."""
-
-_KINDS: Final[dict[str, RequestKind]] = {
-    "compaction": "compaction",
-    "branch_summary": "branch-summary",
-    "usage": "other",
-}
+_NEVER: Final = -1
 _OUTCOMES: Final[dict[str, RequestOutcome]] = {
     "error": "refused",
     "aborted": "aborted",
@@ -40,42 +36,35 @@ _OUTCOMES: Final[dict[str, RequestOutcome]] = {
 }
 
 
-def branch_stats(entries: Sequence[Stored], branch: Iterable[Stored]) -> BranchStats:
-    """The stats of a file's entries, of which ``branch`` are the current branch.
+def branch_stats(entries: Sequence[Stored], leaf_id: str | None) -> BranchStats:
+    """The stats of a file's entries, of which ``leaf_id`` is the last of the current branch.
 
     Entries have ids and parents, as ``enso.host.session_log`` gives them; of two with one id the
     later one counts. Never raises, whatever else they hold.
     """
-    unique = {entry["id"]: entry for entry in entries}
-    branch = list(branch)
-    fold = _Fold(unique, branch)
-    for entry in unique.values():
-        fold.add(entry)
+    return stats_of_rows(STATS.rows_of(cast("Sequence[Entry]", entries)), leaf_id)
+
+
+def stats_of_rows(rows: list[StatsRow], leaf_id: str | None) -> BranchStats:
+    """The same of a file's rows. Takes them: the list is empty afterwards."""
+    fold = _Fold(RowTree(rows, leaf_id))
+    rows.reverse()
+    place = 0
+    while rows:
+        row = rows.pop()  # so that no more than the rows or their requests stand in memory
+        if row.kind != "none":
+            fold.add(place, row)
+        place += 1
     # Requests are the entries that use anything: their sum is the sum over the file.
     return BranchStats(
-        totals=sum(usages_of(fold.requests), Usage()),
+        totals=fold.total.usage(),
         requests=tuple(fold.requests),
         turns=tuple(turn.stats() for turn in fold.turns),
         tools=fold.tools.stats(),
     )
 
 
-def usages_of(requests: Iterable[RequestStats]) -> Iterator[Usage]:
-    """What the requests used, of which that is stored."""
-    return (request.usage for request in requests if request.usage is not None)
-
-
-# -- when and how long ----------------------------------------------------------------------------
-
-
-def _began(entry: Stored, message: Stored) -> int | None:
-    """The time of the entry's message, else the entry's own: as a transcript has it."""
-    own = count_of(message.get("timestamp"))
-    return own if own is not None else milliseconds(entry.get("timestamp"))
-
-
-def _stored_at(entry: Stored) -> int | None:
-    return milliseconds(entry.get("timestamp"))
+# -- sums -----------------------------------------------------------------------------------------
 
 
 def _between(start: int | None, end: int | None) -> int | None:
@@ -83,38 +72,37 @@ def _between(start: int | None, end: int | None) -> int | None:
     return end - start if start is not None and end is not None and end >= start else None
 
 
-def _answer_duration(entry: Stored, message: Stored) -> int | None:
-    told = count_of(message.get("durationMs"))
-    started = count_of(message.get("timestamp"))
-    return told if told is not None else _between(started, _stored_at(entry))
+@dataclass(slots=True)
+class _Sum:
+    """A sum of usages, as adding one to the other makes it."""
 
+    input: int = 0
+    output: int = 0
+    cache_read: int = 0
+    cache_write: int = 0
+    cost: float = 0.0
+    unpriced: int = 0
 
-# -- requests and turns ---------------------------------------------------------------------------
+    def add(self, usage: Usage) -> None:
+        """Add a usage."""
+        self.input += usage.input
+        self.output += usage.output
+        self.cache_read += usage.cache_read
+        self.cache_write += usage.cache_write
+        self.cost += usage.cost
+        self.unpriced += not usage.cost_known
 
-
-def _request_kind(entry: Stored, role: Any, usage: Usage | None) -> RequestKind | None:
-    """What a model was asked for this entry; ``None`` when none was."""
-    kind = entry.get("type")
-    if kind == "message":
-        if role == "assistant":
-            return "answer"
-        return "tool" if usage is not None and role == "toolResult" else None
-    # A summary that tells of no usage was made without a model, as far as the file says.
-    return _KINDS.get(kind) if usage is not None and isinstance(kind, str) else None
-
-
-def _outcome(message: Stored) -> RequestOutcome:
-    reason = message.get("stopReason")
-    return _OUTCOMES.get(reason, "done") if isinstance(reason, str) else "done"
-
-
-def _calls(answer: Stored) -> list[Stored]:
-    """The tool calls of an answer's message."""
-    content = answer.get("content")
-    if not isinstance(content, list):
-        return []
-    blocks = [object_of(block) for block in cast("list[Any]", content)]
-    return [block for block in blocks if block.get("type") == "toolCall"]
+    def usage(self) -> Usage:
+        """The sum."""
+        return Usage(
+            input=self.input,
+            output=self.output,
+            cache_read=self.cache_read,
+            cache_write=self.cache_write,
+            cost=self.cost,
+            cost_known=not self.unpriced,
+            unpriced=self.unpriced,
+        )
 
 
 @dataclass(slots=True)
@@ -126,8 +114,11 @@ class _Turn:
     on_branch: bool
     at: int | None
     end: int | None = None
-    requests: list[RequestStats] = field(default_factory=list[RequestStats])
+    requests: int = 0
+    refused: int = 0
+    tool_calls: int = 0
     tool_errors: int = 0
+    used: _Sum = field(default_factory=_Sum)
 
     def reach(self, moment: int | None) -> None:
         """Something of this turn ended then."""
@@ -142,96 +133,105 @@ class _Turn:
             on_branch=self.on_branch,
             at=self.at,
             duration_ms=_between(self.at, self.end),
-            requests=len(self.requests),
-            refused=sum(request.outcome == "refused" for request in self.requests),
-            tool_calls=sum(request.tool_calls for request in self.requests),
+            requests=self.requests,
+            refused=self.refused,
+            tool_calls=self.tool_calls,
             tool_errors=self.tool_errors,
-            usage=sum(usages_of(self.requests), Usage()),
+            usage=self.used.usage(),
         )
 
 
-def _beginning(prompt: Stored) -> str:
-    """How a prompt begins, on one line."""
-    content = message_of(prompt).get("content")
-    blocks = cast("list[Any]", content) if isinstance(content, list) else []
-    texts = [content] if isinstance(content, str) else [object_of(b).get("text") for b in blocks]
-    words = " ".join(text_of(text)[: MOST_OF_A_PROMPT * 4] for text in texts[:20])
-    return " ".join(words.split())[:MOST_OF_A_PROMPT]
+# -- the fold -------------------------------------------------------------------------------------
+
+
+def _stored_or_never(row: StatsRow) -> int:
+    return _NEVER if row.stored is None else row.stored
 
 
 class _Fold:
-    """The requests, turns and tools of entries, added in the order of the file."""
+    """The requests, turns and tools of rows, added in the order of the file."""
 
-    def __init__(self, by_id: dict[str, Stored], branch: Sequence[Stored]) -> None:
+    def __init__(self, tree: RowTree[StatsRow]) -> None:
         self.requests: list[RequestStats] = []
         self.turns: list[_Turn] = []
         self.tools = ToolCounts()
-        self._by_id = by_id
-        self._on_branch = {entry["id"] for entry in branch}
-        self._places = Places(by_id, branch)
-        self._indexes: dict[tuple[str | None, bool], int] = {}
+        self.total = _Sum()
+        self._on_branch = tree.on_branch
+        self._first = {i: row for i, row in enumerate(tree.rows) if row.kind == "user"}
+        self._stored = array("q", map(_stored_or_never, tree.rows))
+        places = Places(tree)
+        self._prompts, self._answers = places.prompts, places.answers
+        self._indexes: dict[int, int] = {}
 
-    def add(self, entry: Stored) -> None:
-        """Take in the next entry."""
-        message = message_of(entry)
-        role, usage = message.get("role"), usage_of_entry(entry)
-        if role == "user":
-            self._turn_of(entry)
+    def add(self, place: int, row: StatsRow) -> None:
+        """Take in the next row."""
+        kind = row.kind
+        if kind == "user":
+            self._turn_of(place, row)
             return
-        duration = _answer_duration(entry, message) if role == "assistant" else None
-        if role == "toolResult":
-            duration = self._add_result(entry, message, usage)
-        kind = _request_kind(entry, role, usage)
-        if kind is not None:
-            self._add_request(entry, kind, usage, duration)
+        usage = usage_of_scan(row.usage) if row.usage is not None else None
+        if kind == "answer":
+            took = row.told_ms if row.told_ms is not None else _between(row.own, row.stored)
+            turn = self._add_request(place, row, kind, usage, took)
+            turn.reach(row.stored if row.stored is not None else row.own)
+            if row.calls:
+                turn.tool_calls += len(row.calls)
+                self.tools.call(place, row.calls)
+        elif kind == "result":
+            took = self._add_result(place, row, usage)
+            if usage is not None:
+                self._add_request(place, row, "tool", usage, took)
+        else:
+            self._add_request(place, row, cast("RequestKind", kind), usage, None)
 
-    def _turn_of(self, entry: Stored) -> int:
+    def _turn_of(self, place: int, row: StatsRow) -> int:
         """The index of the entry's turn, which begins with it when there is none."""
-        prompt_id = self._places.prompt(entry["id"])
-        key = prompt_id, entry["id"] in self._on_branch
-        if key not in self._indexes:
-            self._indexes[key] = len(self.turns)
-            first = entry if prompt_id is None else self._by_id[prompt_id]
-            words = _beginning(first) if prompt_id is not None else ""
-            self.turns.append(_Turn(prompt_id, words, key[1], _began(first, message_of(first))))
-        return self._indexes[key]
+        prompt, on_branch = self._prompts[place], self._on_branch[place]
+        key = prompt * 2 + on_branch
+        index = self._indexes.get(key)
+        if index is None:
+            index = self._indexes[key] = len(self.turns)
+            first = row if prompt == NOBODY else self._first[prompt]
+            prompt_id, words = (first.id, first.text) if prompt != NOBODY else (None, "")
+            self.turns.append(_Turn(prompt_id, words, bool(on_branch), first.began))
+        return index
 
     def _add_request(
-        self, entry: Stored, kind: RequestKind, usage: Usage | None, duration: int | None
-    ) -> None:
-        index = self._turn_of(entry)
-        message = message_of(entry) or entry
-        began = _began(entry, message)
-        calls = _calls(message) if kind == "answer" else []
+        self, place: int, row: StatsRow, kind: RequestKind, usage: Usage | None, took: int | None
+    ) -> _Turn:
+        index = self._turn_of(place, row)
+        turn = self.turns[index]
+        outcome: RequestOutcome = _OUTCOMES.get(row.reason, "done") if row.reason else "done"
         request = RequestStats(
-            entry_id=entry["id"],
+            entry_id=row.id,
             kind=kind,
-            on_branch=entry["id"] in self._on_branch,
+            on_branch=bool(self._on_branch[place]),
             turn=index,
-            at=began,
-            provider=text_of(message.get("provider")),
-            model=text_of(message.get("model")),
+            at=row.own if row.own is not None else row.stored,
+            provider=row.provider,
+            model=row.model,
             usage=usage,
-            duration_ms=duration,
-            tool_calls=len(calls),
-            outcome=_outcome(message),
+            duration_ms=took,
+            tool_calls=len(row.calls),
+            outcome=outcome,
         )
         self.requests.append(request)
-        self.turns[index].requests.append(request)
-        if kind == "answer":
-            stored = _stored_at(entry)
-            self.turns[index].reach(stored if stored is not None else began)
-            self.tools.call(entry["id"], calls)
+        turn.requests += 1
+        turn.refused += outcome == "refused"
+        if usage is not None:
+            turn.used.add(usage)
+            self.total.add(usage)
+        return turn
 
-    def _add_result(self, entry: Stored, message: Stored, usage: Usage | None) -> int | None:
+    def _add_result(self, place: int, row: StatsRow, usage: Usage | None) -> int | None:
         """Count a result that has its call, as the pane shows it; returns how long it took."""
-        answer_id = self._places.answer(entry["id"])
-        result = ToolResult.of(message, usage)
-        if result.duration_ms is None and answer_id is not None:
-            asked = _stored_at(self._by_id[answer_id])
-            result.duration_ms = _between(asked, count_of(message.get("timestamp")))
-        if answer_id is not None and self.tools.answered(answer_id, result):
-            turn = self.turns[self._turn_of(entry)]
-            turn.tool_errors += result.is_error
-            turn.reach(_began(entry, message))
-        return result.duration_ms
+        answer, took = self._answers[place], row.told_ms
+        if answer == NOBODY:
+            return took
+        if took is None and self._stored[answer] != _NEVER:
+            took = _between(self._stored[answer], row.own)
+        if self.tools.answered(answer, row.text, failed=row.failed, usage=usage, took=took):
+            turn = self.turns[self._turn_of(place, row)]
+            turn.tool_errors += row.failed
+            turn.reach(row.own if row.own is not None else row.stored)
+        return took

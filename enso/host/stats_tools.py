@@ -3,32 +3,11 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable
 from dataclasses import dataclass
+from typing import Final
 
 from enso.host.contract import ToolStats
-from enso.host.stored_values import Stored, count_of, text_of
 from enso.transcript import Usage
-
-
-@dataclass(slots=True)
-class ToolResult:
-    """A tool's result, as far as it is counted."""
-
-    call_id: str
-    is_error: bool
-    usage: Usage | None
-    duration_ms: int | None
-
-    @classmethod
-    def of(cls, message: Stored, usage: Usage | None) -> ToolResult:
-        """The result in a stored message, which used ``usage``."""
-        return cls(
-            text_of(message.get("toolCallId")),
-            message.get("isError") is True,
-            usage,
-            count_of(message.get("durationMs")),
-        )
 
 
 @dataclass(slots=True)
@@ -40,43 +19,64 @@ class _Tool:
     usage: Usage | None = None
 
 
+_FEW: Final = 8  # calls that are looked through one by one
+
+Call = tuple[str, str]
+"""A call: its id, and the tool's name."""
+
+
 class ToolCounts:
-    """The calls of every tool, and what became of them."""
+    """The calls of every tool, and what became of them. Answers are told by their places."""
 
     def __init__(self) -> None:
         self._tools: dict[str, _Tool] = {}
-        self._names: dict[tuple[str, str], list[str]] = {}
-        self._results: Counter[tuple[str, str]] = Counter()
+        self._calls: dict[int, tuple[Call, ...]] = {}
+        self._many: dict[int, dict[str, list[str]]] = {}
+        self._results: dict[tuple[int, str], int] = {}
 
-    def call(self, answer_id: str, calls: Iterable[Stored]) -> None:
+    def call(self, answer: int, calls: tuple[Call, ...]) -> None:
         """An answer called these."""
-        for call in calls:
-            name = text_of(call.get("name"))
-            self._tools.setdefault(name, _Tool()).calls += 1
-            self._names.setdefault((answer_id, text_of(call.get("id"))), []).append(name)
+        self._calls[answer] = calls
+        for _, name in calls:
+            tool = self._tools.get(name)
+            if tool is None:
+                tool = self._tools[name] = _Tool()
+            tool.calls += 1
 
-    def answered(self, answer_id: str, result: ToolResult) -> bool:
-        """A call of that answer has this result; False when there is no such call."""
-        key = answer_id, result.call_id
-        names = self._names.get(key)
-        if names is None:
+    def answered(
+        self, answer: int, call_id: str, *, failed: bool, usage: Usage | None, took: int | None
+    ) -> bool:
+        """A call of that answer has a result, after so many ms; False: there is no such call."""
+        names = self._names(answer, call_id)
+        if not names:
             return False
         # An id that a model gave twice in one answer is answered in the order of its calls.
-        tool = self._tools[names[min(self._results[key], len(names) - 1)]]
-        self._results[key] += 1
-        tool.errors += result.is_error
-        if result.duration_ms is not None:
-            tool.duration_ms += result.duration_ms
+        before = self._results.get((answer, call_id), 0)
+        tool = self._tools[names[before] if before < len(names) else names[-1]]
+        self._results[answer, call_id] = before + 1
+        tool.errors += failed
+        if took is not None:
+            tool.duration_ms += took
             tool.timed += 1
-        if result.usage is not None:
-            tool.usage = (tool.usage or Usage()) + result.usage
+        if usage is not None:
+            tool.usage = (tool.usage or Usage()) + usage
         return True
+
+    def _names(self, answer: int, call_id: str) -> list[str]:
+        """The tools that an answer called under one id."""
+        calls = self._calls.get(answer, ())
+        if len(calls) <= _FEW:
+            return [name for known, name in calls if known == call_id]
+        if answer not in self._many:
+            by_id: dict[str, list[str]] = {}
+            for known, name in calls:
+                by_id.setdefault(known, []).append(name)
+            self._many[answer] = by_id
+        return self._many[answer].get(call_id, [])
 
     def stats(self) -> tuple[ToolStats, ...]:
         """Every tool, in the order in which they were first called."""
-        unanswered = Counter(
-            name for key, names in self._names.items() for name in names[self._results[key] :]
-        )
+        unanswered = self._unanswered()
         return tuple(
             ToolStats(
                 name=name,
@@ -89,3 +89,13 @@ class ToolCounts:
             )
             for name, tool in self._tools.items()
         )
+
+    def _unanswered(self) -> Counter[str]:
+        """How many calls of each tool have no result."""
+        unanswered, results = Counter[str](), self._results.copy()
+        for answer, calls in self._calls.items():
+            for call_id, name in calls:
+                left = results.get((answer, call_id), 0)
+                results[answer, call_id] = left - 1
+                unanswered[name] += left <= 0
+        return unanswered

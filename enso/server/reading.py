@@ -197,9 +197,12 @@ class Reader:
             return NotOnBranch()
         return self._not_served(slot.thread_id)
 
-    def stats(self, thread_id: str) -> wire.ThreadStats | NotServed | None:
+    def stats(
+        self, thread_id: str, newest: int | None = None
+    ) -> wire.ThreadStats | NotServed | None:
         """What a thread used; ``None`` when it is neither live nor stored.
 
+        Of its requests the ``newest`` alone, where that is said (``enso.server.stats``).
         A live thread's log is walked without its lock: a run goes on meanwhile.
         """
         with self._registry.at(thread_id) as slot:
@@ -212,7 +215,7 @@ class Reader:
                 return self._not_served(thread_id)
             cwd, stats = stored.cwd, stored.stats
         project = self._projects.of(cwd)
-        return stats_shape(thread_id, project.id if project else str(cwd), stats)
+        return stats_shape(thread_id, project.id if project else str(cwd), stats, newest)
 
     def _not_served(self, thread_id: str) -> NotServed | None:
         directory = self._host.stored_thread_directory(thread_id)

@@ -81,11 +81,14 @@ class Services:
             raise Refused(404, "message-not-found", "That message is not on this thread's branch.")
         return there(reading)
 
-    def stats(self, thread_id: str) -> wire.ThreadStats:
-        """What a thread used, which must be there; raises ``Refused`` as ``read`` does."""
+    def stats(self, thread_id: str, newest: int | None = None) -> wire.ThreadStats:
+        """What a thread used, which must be there; raises ``Refused`` as ``read`` does.
+
+        Of its requests the ``newest`` alone, where that is said.
+        """
         if not thread_ids.is_thread_id(thread_id):
             raise Refused(404, "malformed-id", thread_ids.refused_id_sentence(thread_id))
-        return there(self.reader.stats(thread_id))
+        return there(self.reader.stats(thread_id, newest))
 
     def tree(self, thread_id: str) -> contract.ThreadTree:
         """Every branch of a thread that must be there, live or cold; raises ``Refused``."""

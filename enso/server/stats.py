@@ -7,13 +7,19 @@ from enso.host import contract
 from enso.server.shapes import iso_time, mended, usage_shape
 
 
-def stats_shape(thread_id: str, project_id: str, stats: contract.BranchStats) -> wire.ThreadStats:
-    """What a thread used, as it is sent."""
+def stats_shape(
+    thread_id: str, project_id: str, stats: contract.BranchStats, newest: int | None = None
+) -> wire.ThreadStats:
+    """What a thread used, as it is sent; of the requests the ``newest`` alone, where that is said.
+
+    How many there are is the sum over the turns.
+    """
+    first = 0 if newest is None else max(0, len(stats.requests) - newest)
     return wire.ThreadStats(
         thread_id=thread_id,
         project_id=project_id,
         totals=usage_shape(stats.totals),
-        requests=[_request(request) for request in stats.requests],
+        requests=[_request(request) for request in stats.requests[first:]],
         turns=[_turn(turn) for turn in stats.turns],
         tools=[_tool(tool) for tool in stats.tools],
     )

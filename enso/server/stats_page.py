@@ -34,17 +34,19 @@ def blueprint(services: Services) -> Blueprint:
 
     @page.get("/threads/<thread_id>/stats")
     def stats(thread_id: str) -> Response:  # pyright: ignore[reportUnusedFunction]
-        told = services.stats(thread_id)
+        shown = min(max(request.args.get("shown", SHOWN_ROWS, type=int), 1), MORE_ROWS)
+        told = services.stats(thread_id, newest=shown)
         whole = not HtmxRequest(request.headers).wants_fragment
-        view = _view(services, page_urls(), told, whole=whole)
+        view = _view(services, page_urls(), told, shown, whole=whole)
         return html_answer(services.renderer.stats(view, page=whole))
 
     return page
 
 
-def _view(services: Services, urls: Urls, stats: wire.ThreadStats, *, whole: bool) -> StatsView:
+def _view(
+    services: Services, urls: Urls, stats: wire.ThreadStats, shown: int, *, whole: bool
+) -> StatsView:
     thread_id, key = stats.thread_id, dom_token(stats.thread_id)
-    shown = min(max(request.args.get("shown", SHOWN_ROWS, type=int), 1), MORE_ROWS)
     turns, requests = turns_table(stats, shown), requests_table(stats, shown)
     more = shown < MORE_ROWS and (turns.left_out or requests.left_out)
     return StatsView(

@@ -33,7 +33,7 @@ def facts(stats: wire.ThreadStats) -> list[tuple[str, str]]:
     totals = stats.totals
     calls = sum(tool.calls for tool in stats.tools)
     errors = sum(tool.errors for tool in stats.tools)
-    refused = sum(request.outcome == "refused" for request in stats.requests)
+    refused = sum(turn.refused for turn in stats.turns)
     unknown = [("Price unknown", count(totals.unpriced_requests, "request"))]
     return [
         ("Cost", price(totals) or "nothing"),
@@ -44,9 +44,14 @@ def facts(stats: wire.ThreadStats) -> list[tuple[str, str]]:
         ("Cache read", f"{totals.cache_read:,}"),
         ("Cache written", f"{totals.cache_write:,}"),
         ("Turns", f"{len(stats.turns):,}"),
-        ("Requests", _with(len(stats.requests), refused, "refused")),
+        ("Requests", _with(_requests(stats), refused, "refused")),
         ("Tool calls", _with(calls, errors, "failed")),
     ]
+
+
+def _requests(stats: wire.ThreadStats) -> int:
+    """How many requests there were, of which the last may be all that is at hand."""
+    return sum(turn.requests for turn in stats.turns)
 
 
 def _with(number: int, some: int, what: str) -> str:
@@ -92,15 +97,17 @@ def _turn_name(turn: wire.TurnStats) -> str:
 
 
 def requests_table(stats: wire.ThreadStats, shown: int) -> Table:
-    """The requests, the newest first."""
-    numbered = list(enumerate(stats.requests, 1))[::-1]
+    """The requests, the newest first; the last ``shown`` must be at hand."""
+    total = _requests(stats)
+    newest_first = stats.requests[: -shown - 1 : -1]
+    numbered = zip(range(total, 0, -1), newest_first, strict=False)
     return Table(
         caption="Requests, the newest first",
         heads=("Request", "Turn", "Model", "For", "Began", "Ended", *_USAGE_HEADS, "Time",
                "Tool calls"),
-        rows=tuple(_request_row(number, request) for number, request in numbered[:shown]),
+        rows=tuple(_request_row(number, request) for number, request in numbered),
         names=6,
-        left_out=max(0, len(numbered) - shown),
+        left_out=max(0, total - shown),
     )  # fmt: skip
 
 

@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from enso.host.contract import BranchStats, joint_spend
-from enso.host.session_log import branch_of, read_session
+from enso.host.session_log import read_session
 from enso.host.stats import branch_stats
 from enso.transcript import Usage
 from tests.host.corpus import ALL, Recorded, host_over, place
@@ -23,7 +23,7 @@ LISTED = [recorded for recorded in OPENED if recorded.listed]
 
 def stats_of(entries: list[Entry]) -> BranchStats:
     """The stats of the entries of a file."""
-    return branch_stats(entries, branch_of(entries))
+    return branch_stats(entries, entries[-1]["id"] if entries else None)
 
 
 def usage(cost: float = 0.5, **more: Any) -> Entry:
@@ -51,7 +51,7 @@ def test_a_recorded_session_counts_as_pi_counts_it(recorded: Recorded) -> None:
     """Tokens, dollars, answers and tool calls of the whole file; its parts add up to them."""
     log = read_session(recorded.path)
     assert log is not None
-    stats, says = branch_stats(log.entries, log.branch()), recorded.says["stats"]
+    stats, says = stats_of(log.entries), recorded.says["stats"]
     totals = stats.totals
     assert {
         "input": totals.input,
@@ -86,7 +86,7 @@ def test_a_stored_thread_tells_the_stats_of_its_file(recorded: Recorded, tmp_pat
 def test_what_recorded_forks_share_counts_once() -> None:
     """The sessions of one original, forked and cloned: each answer that was given, once."""
     logs = [read_session(r.path) for r in OPENED if r.says.get("scenario") == "fork-and-clone"]
-    threads = [branch_stats(log.entries, log.branch()) for log in logs if log is not None]
+    threads = [stats_of(log.entries) for log in logs if log is not None]
     ids = {request.entry_id for stats in threads for request in stats.requests}
     together = joint_spend(threads)
     assert together.requests == len(ids)

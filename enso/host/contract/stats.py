@@ -13,6 +13,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
 
+from msgspec import Struct
+
 from enso.transcript import Usage
 
 RequestKind = Literal["answer", "tool", "compaction", "branch-summary", "other"]
@@ -22,8 +24,7 @@ RequestOutcome = Literal["done", "refused", "aborted", "cut"]
 """How it ended; ``cut`` is an answer that the model's output limit cut off."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class RequestStats:
+class RequestStats(Struct, frozen=True, kw_only=True, gc=False):
     """One request. ``turn`` is its place in ``BranchStats.turns``, ``at`` when it began.
 
     ``usage`` is ``None`` where the log has none. ``at`` is milliseconds since the epoch.
@@ -42,8 +43,7 @@ class RequestStats:
     outcome: RequestOutcome = "done"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class TurnStats:
+class TurnStats(Struct, frozen=True, kw_only=True, gc=False):
     """One turn: the sums of its requests and calls.
 
     ``prompt_id`` is the entry of its prompt, ``None`` for what was asked before the first.
