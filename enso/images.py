@@ -7,7 +7,12 @@ pi 1.6.0; 8,000 pixels and 5 MB as base64 are Anthropic's, the lowest that a pro
 
 from __future__ import annotations
 
+import binascii
+from collections.abc import Callable
 from typing import Final
+
+Read = Callable[[int, int], bytes]
+"""Bytes of an image from an offset on, of a length; fewer where it ends."""
 
 SNIFF_BYTES: Final = 4100
 """As much of a file's beginning as tells its kind."""
@@ -25,10 +30,15 @@ MAX_IMAGES: Final = 16
 MAX_TOGETHER: Final = 20_000_000
 """Bytes of all images of one prompt: as base64 they still fit the requests that providers take."""
 
+SMALL: Final = 1 << 12
+"""Characters of base64 up to which an image goes with its page: to ask for it would cost more."""
+
 KINDS: Final = ("image/png", "image/jpeg", "image/gif", "image/webp")
 """The kinds that every provider takes, as MIME types."""
 
 _PNG: Final = b"\x89PNG\r\n\x1a\n"
+_MOST_SEGMENTS: Final = 1000
+_MOST_TOLD: Final = 100_000  # pixels on a side; what says more is no image that is shown
 
 
 def image_type(head: bytes) -> str | None:
@@ -58,7 +68,36 @@ def image_size(kind: str, data: bytes) -> tuple[int, int] | None:
             whole = int.from_bytes(data[4:8], "little") <= len(data) - 8
             return _webp_size(data) if whole else None
         case _:
-            return _jpeg_size(data) if b"\xff\xd9" in data[-4096:] else None
+            ends = b"\xff\xd9" in data[-4096:]
+            return _jpeg_size(lambda at, length: data[at : at + length]) if ends else None
+
+
+def told_size(data: bytes | memoryview | str) -> tuple[int, int] | None:
+    """Width and height by the header of an image in base64; ``None`` when it does not tell.
+
+    Decodes what it reads and no more: a few bytes, and of a JPEG those between its segments.
+    """
+
+    def read(at: int, length: int) -> bytes:
+        start, end = at // 3 * 4, -(-(at + length) // 3) * 4
+        try:
+            return binascii.a2b_base64(data[start:end])[at % 3 : at % 3 + length]
+        except ValueError:
+            return b""
+
+    size = _header_size(read)
+    return size if size is not None and max(size) <= _MOST_TOLD else None
+
+
+def _header_size(read: Read) -> tuple[int, int] | None:
+    head = read(0, 30)
+    if head.startswith(b"\xff\xd8\xff"):
+        return _jpeg_size(read)
+    if head.startswith(_PNG):
+        return _pair(head, 16, 4, "big")
+    if head.startswith((b"GIF87a", b"GIF89a")):
+        return _pair(head, 6, 2, "little")
+    return _webp_size(head) if head.startswith(b"RIFF") and head[8:12] == b"WEBP" else None
 
 
 def _is_animated(head: bytes) -> bool:
@@ -98,15 +137,18 @@ def _webp_size(data: bytes) -> tuple[int, int] | None:
             return None
 
 
-def _jpeg_size(data: bytes) -> tuple[int, int] | None:
+def _jpeg_size(read: Read) -> tuple[int, int] | None:
     at = 2
-    while at + 9 <= len(data) and data[at] == 0xFF:
-        marker = data[at + 1]
+    for _ in range(_MOST_SEGMENTS):
+        head = read(at, 9)
+        if len(head) < 9 or head[0] != 0xFF:
+            return None
+        marker = head[1]
         if marker == 0xFF:  # padding
             at += 1
         elif 0xC0 <= marker <= 0xCF and marker not in {0xC4, 0xC8, 0xCC}:
-            size = _pair(data, at + 5, 2, "big")
+            size = _pair(head, 5, 2, "big")
             return (size[1], size[0]) if size else None
         else:
-            at += 2 + int.from_bytes(data[at + 2 : at + 4], "big")
+            at += 2 + int.from_bytes(head[2:4], "big")
     return None

@@ -111,11 +111,26 @@ class ThinkingPart:
 
 
 @dataclass(frozen=True, slots=True)
+class ImageSketch:
+    """What is told of an image without its bytes: how much base64 it is, and its pixels if known.
+
+    ``size`` is width and height by the image's own header.
+    """
+
+    length: int
+    size: tuple[int, int] | None
+
+
+@dataclass(frozen=True, slots=True)
 class ImagePart:
-    """An image; ``data`` is base64 as stored, so that nothing is decoded before it is looked at."""
+    """An image; ``data`` is base64 as stored, so that nothing is decoded before it is looked at.
+
+    On a page of a thread it is not even read: then ``data`` is empty, and ``sketch`` tells of it.
+    """
 
     mime_type: str
     data: str
+    sketch: ImageSketch | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -243,3 +258,11 @@ InterruptedTail = Literal[
     "unanswered-prompt", "tool-call-without-result", "tool-result-without-reply"
 ]
 """How a branch ends when its last turn did not settle. Derived on read, never stored."""
+
+
+def image_of(entry: TranscriptEntry, number: int) -> ImagePart | None:
+    """The image that is an entry's part ``number``, counted from 0; ``None`` without one."""
+    if not isinstance(entry, TranscriptMessage | TranscriptToolResult):
+        return None
+    part = entry.parts[number] if 0 <= number < len(entry.parts) else None
+    return part if isinstance(part, ImagePart) else None

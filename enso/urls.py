@@ -42,6 +42,12 @@ def thread_of(url: str) -> str:
     return unquote(path.removeprefix(prefix)) if path.startswith(prefix) else ""
 
 
+def image_below(href: str, entry_id: str, number: int) -> str:
+    """The URL of an image by that of its thread's images."""
+    path, mark, query = href.partition("?")
+    return f"{path}/{quote(entry_id, safe='')}/{number}{mark}{query}"
+
+
 @dataclass(frozen=True, slots=True)
 class Urls:
     """Builds the links of one page, with the query parameters that it keeps."""
@@ -85,6 +91,10 @@ class Urls:
     def below(self, thread_id: str, name: str) -> str:
         """Where something is done to a thread, or asked of it; ``name`` is the path's last part."""
         return self._with(f"/threads/{quote(thread_id, safe='')}/{name}")
+
+    def image(self, thread_id: str, entry_id: str, number: int) -> str:
+        """The image that is an entry's part ``number``."""
+        return image_below(self.below(thread_id, "images"), entry_id, number)
 
     def prepare(self) -> str:
         """Where a page says that somebody types a prompt."""

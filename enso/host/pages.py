@@ -9,6 +9,7 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 
 from enso.host.contract import StoredThreadPage, StoredThreadRead, TurnUsage
+from enso.host.session_images import leave_out
 from enso.transcript import (
     Part,
     TextPart,
@@ -32,22 +33,27 @@ def page_of(
         return None
     first, end = stretch
     start = messages[first] if first < len(messages) else len(entries)
-    page = entries[start:end]
+    page = without_bytes(entries[start:end])
     return StoredThreadPage(
         id=read.id,
         cwd=read.cwd,
         entries=page,
-        later=tuple(later_entries(page, OpenCalls(page), entries[end:])),
+        later=without_bytes(later_entries(page, OpenCalls(page), entries[end:])),
         turn_before=_turn_before(entries, start) if page else TurnUsage(),
         messages_before=first,
         message_count=len(messages),
-        state=entries,
+        state=without_bytes(entries),
         heading=next((text for entry in entries if (text := heading_in(entry))), ""),
         usage=read.usage,
         name=read.name,
         labels=read.labels,
         skipped_lines=read.skipped_lines,
     )
+
+
+def without_bytes(entries: Iterable[TranscriptEntry]) -> tuple[TranscriptEntry, ...]:
+    """The entries as a page has them: it tells of their images and does not hold them."""
+    return tuple(leave_out(entry) or entry for entry in entries)
 
 
 def _stretch(

@@ -41,7 +41,7 @@ from enso.host.contract import (
     ThreadRuntime,
     ThreadTree,
 )
-from enso.host.decode import decode_branch
+from enso.host.decode import decode_branch, decode_entry
 from enso.host.entry_text import entry_text
 from enso.host.hosted_thread import SessionThread
 from enso.host.kept_rows import KeptRows, ReadRows
@@ -65,7 +65,7 @@ from enso.host.stats_rows import STATS
 from enso.host.usage import total_usage
 from enso.projects import Projects
 from enso.thread_ids import is_thread_id, refused_id_sentence
-from enso.transcript import TranscriptEntry
+from enso.transcript import ImagePart, TranscriptEntry, image_of
 
 RowT = TypeVar("RowT", bound=PlacedRow)
 
@@ -223,6 +223,20 @@ class SessionHost:
                 return self._pages.read(stored, file, PageWanted(size, before, since))
         read = self.read_stored_thread(thread_id)
         return page_of(read, size=size, before=before, since=since) if read is not None else None
+
+    def read_stored_image(self, thread_id: str, entry_id: str, number: int) -> ImagePart | None:
+        """An image of an entry: its line is read, where the file's end tells where that is."""
+        stored = self.stored_thread(thread_id)
+        file = self._listing.scanned(stored) if stored is not None else None
+        if file is not None:
+            with suppress(NotTold):
+                return self._pages.read_image(file, entry_id, number)
+        found = self._read(thread_id)
+        entries = found[1].entries if found is not None else []
+        entry = next((one for one in reversed(entries) if one["id"] == entry_id), None)
+        if entry is None:
+            return None
+        return image_of(decode_entry(entry, providers=self._runtimes.provider_name), number)
 
     @property
     def counters(self) -> Counters:

@@ -11,7 +11,8 @@ import os
 import re
 import threading
 from collections import OrderedDict
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Final, NamedTuple, cast
@@ -21,12 +22,19 @@ from enso.host.decode import ProviderNames, decode_entry
 from enso.host.json_lines import MalformedLine, parse_line
 from enso.host.pages import OpenCalls, ends_in_turn, later_entries
 from enso.host.session_facts import request_usage
+from enso.host.session_images import (
+    LeanLine,
+    around,
+    lean_line,
+    leave_out,
+    without_images,
+)
 from enso.host.session_log import open_regular
 from enso.host.session_scan import KnownEnd, ScannedFile, scan_line
 from enso.host.session_spend import Spend
 from enso.host.session_tail import BranchWalk, Counters, FileChanged, Place
 from enso.host.session_write import FileStamp
-from enso.transcript import TranscriptEntry
+from enso.transcript import ImagePart, TranscriptEntry, image_of
 
 KEPT_WALKS: Final = 8
 _LINE: Final = 1 << 13
@@ -75,12 +83,27 @@ class SessionPages:
         end = file.end
         if end is None:
             raise NotTold
+        with self._reading(file, end) as reading:
+            return _page(reading, stored, end, wanted)
+
+    def read_image(self, file: ScannedFile, entry_id: str, number: int) -> ImagePart | None:
+        """An image of an entry of the branch; ``None`` when the entry has none at this place.
+
+        Costs its line, and the way to it where that was not walked yet. Raises ``NotTold``, also
+        for an entry that is not on the branch.
+        """
+        if file.end is None:
+            raise NotTold
+        with self._reading(file, file.end) as reading:
+            return reading.image(entry_id, number)
+
+    @contextmanager
+    def _reading(self, file: ScannedFile, end: KnownEnd) -> Generator[_Reading]:
         walked = self._kept(file, end)
         try:
             with walked.lock, open_regular(file.path) as stream:
                 self._check(stream.fileno(), file.stamp)
-                reading = _Reading(stream.fileno(), walked.walk, self.counters, self._providers)
-                return _page(reading, stored, end, wanted)
+                yield _Reading(stream.fileno(), walked.walk, self.counters, self._providers)
         except (OSError, FileChanged, MalformedLine) as error:
             with self._lock:
                 self._walked.pop(file.path, None)
@@ -182,7 +205,16 @@ class _Reading:
         """The walked entries, in the branch's order."""
         for index in range(beyond - 1, newest - 1, -1):
             place = self._walk.place(index)
-            yield self._entry(place.offset, lambda place=place: self._read_place(place))
+            yield self._entry(place.offset, lambda place=place: self._read_lean(place))
+
+    def image(self, entry_id: str, number: int) -> ImagePart | None:
+        """The image at this place of an entry, with its bytes."""
+        walk = self._walk
+        self._walk_until(lambda: walk.find(entry_id) is not None)
+        index = walk.find(entry_id)
+        if index is None:
+            raise NotTold
+        return image_of(self._decoded_entry(self._read_place(walk.place(index))), number)
 
     def state(self, end: KnownEnd) -> Iterator[TranscriptEntry]:
         """The lines that tell the branch's state, and everything from its last message on."""
@@ -191,7 +223,9 @@ class _Reading:
         first = self._walk.place(beyond - 1).offset
         for offset in end.branch.telling_lines:
             if offset < first:
-                yield self._entry(offset, lambda offset=offset: self._read_line(offset))
+                yield self._entry(
+                    offset, lambda offset=offset: without_images(self._read_line(offset))
+                )
         yield from self.entries(0, beyond)
 
     def turn_before(self, beyond: int) -> TurnUsage:
@@ -203,7 +237,7 @@ class _Reading:
         requests, spend = 0, Spend()
         for index in range(first - 1, beyond - 1, -1):
             self._counters.lines_parsed += 1
-            entry, _ = scan_line(self._read_place(walk.place(index)))
+            entry, _ = scan_line(self._read_lean(walk.place(index)).text)
             asked, usage = request_usage(entry) if entry is not None else (False, None)
             requests += asked
             if usage is not None:
@@ -219,28 +253,47 @@ class _Reading:
         names = _plain_names(calls.ids)
         for index in range(newest - 1, -1, -1):
             place = self._walk.place(index)
-            raw = self._read_place(place)
+            line = self._read_lean(place)
             prompt = self._walk.prompt_before(index)
             in_turn = tells_turn and prompt in (self._walk.prompt_before(newest), index)
-            named = names is None or _ESCAPE in raw or any(name in raw for name in names)
+            named = names is None or _ESCAPE in line.text or any(one in line.text for one in names)
             if in_turn or named:
-                yield self._entry(place.offset, lambda raw=raw: raw)
+                yield self._entry(place.offset, lambda line=line: line)
 
-    def _entry(self, offset: int, read: Callable[[], bytes]) -> TranscriptEntry:
+    def _entry(self, offset: int, read: Callable[[], LeanLine]) -> TranscriptEntry:
         decoded = self._decoded.get(offset)
         if decoded is None:
-            self._counters.lines_parsed += 1
-            value = parse_line(read())
-            if not isinstance(value, dict):
-                raise FileChanged
-            stored = cast("dict[str, Any]", value)
-            decoded = self._decoded[offset] = decode_entry(stored, providers=self._providers)
+            decoded = self._decoded[offset] = self._without_images(offset, read())
         return decoded
 
+    def _without_images(self, offset: int, line: LeanLine) -> TranscriptEntry:
+        told = leave_out(self._decoded_entry(line.text), line.sketches)
+        if told is None:  # the line holds images in another place than its content
+            told = leave_out(self._decoded_entry(self._read_line(offset)))
+        if told is None:
+            raise FileChanged
+        return told
+
+    def _decoded_entry(self, line: bytes) -> TranscriptEntry:
+        self._counters.lines_parsed += 1
+        value = parse_line(line)
+        if not isinstance(value, dict):
+            raise FileChanged
+        return decode_entry(cast("dict[str, Any]", value), providers=self._providers)
+
+    def _read_lean(self, place: Place) -> LeanLine:
+        """The line of an entry without the bytes of its long images."""
+        pieces = around(place.cuts, place.length)
+        read = [self._read(place.offset + start, end - start) for start, end in pieces]
+        return lean_line(read, place.cuts)
+
     def _read_place(self, place: Place) -> bytes:
-        raw = os.pread(self._descriptor, place.length, place.offset)
+        return self._read(place.offset, place.length)
+
+    def _read(self, offset: int, length: int) -> bytes:
+        raw = os.pread(self._descriptor, length, offset)
         self._counters.bytes_read += len(raw)
-        if len(raw) != place.length:
+        if len(raw) != length:
             raise FileChanged
         return raw
 

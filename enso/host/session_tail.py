@@ -14,6 +14,8 @@ from typing import Final, NamedTuple
 
 import msgspec
 
+from enso.host import session_images
+from enso.host.session_images import Cut, cuts_of
 from enso.host.session_prefix import LONG, prefix_of
 
 BLOCK: Final = 1 << 17
@@ -51,11 +53,12 @@ _decode = msgspec.json.Decoder(_Entry).decode
 
 
 class Place(NamedTuple):
-    """Where the line of an entry of the branch is."""
+    """Where the line of an entry of the branch is, and the long images in it."""
 
     id: str
     offset: int
     length: int
+    cuts: tuple[Cut, ...] = ()
 
 
 def lines_before(descriptor: int, end: int, counters: Counters) -> Iterator[tuple[int, bytes]]:
@@ -94,6 +97,7 @@ class BranchWalk:
         self._ids: list[str] = []
         self._offsets = array("Q")
         self._lengths = array("Q")
+        self._cuts: dict[int, tuple[Cut, ...]] = {}
         self._messages = array("I")
         self._index: dict[str, int] = {}
         self._prompts = array("Q")
@@ -114,7 +118,8 @@ class BranchWalk:
 
     def place(self, index: int) -> Place:
         """Where a walked entry is."""
-        return Place(self._ids[index], self._offsets[index], self._lengths[index])
+        cuts = self._cuts.get(index, ())
+        return Place(self._ids[index], self._offsets[index], self._lengths[index], cuts)
 
     def messages_to(self, index: int) -> int:
         """How many messages there are from the leaf up to and with this entry."""
@@ -124,9 +129,13 @@ class BranchWalk:
         """The index of a walked message by its number from the leaf, the first being 1."""
         return bisect_left(self._messages, number)
 
+    def find(self, entry_id: str) -> int | None:
+        """The index of a walked entry."""
+        return self._index.get(entry_id)
+
     def find_message(self, entry_id: str) -> int | None:
         """The index of a walked entry that a reader sees as a message."""
-        index = self._index.get(entry_id)
+        index = self.find(entry_id)
         if index is None:
             return None
         before = self._messages[index - 1] if index else 0
@@ -161,6 +170,8 @@ class BranchWalk:
             self._prompts.append(index)
         if spoken and self.last_spoken is None:
             self.last_spoken = index
+        if len(raw) > session_images.LONG and (cuts := cuts_of(raw)):
+            self._cuts[index] = cuts
         self._messages.append(self.messages + shown)
         self._index[entry.id or ""] = index
         self._ids.append(entry.id or "")

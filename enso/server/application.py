@@ -24,6 +24,7 @@ from enso.server import (
     inspection_pages,
     lists,
     pages,
+    picture_pages,
     resources,
     socket,
     stats_page,
@@ -168,6 +169,7 @@ def _flask(services: Services, doors: Doors) -> Flask:
     app.register_blueprint(lists.blueprint(services))
     app.register_blueprint(finding.blueprint(services))
     app.register_blueprint(inspection_pages.blueprint(services))
+    app.register_blueprint(picture_pages.blueprint(services))
     app.register_blueprint(tree_pages.blueprint(services))
     app.register_blueprint(stats_page.blueprint(services))
     app.register_blueprint(commands.blueprint(services))

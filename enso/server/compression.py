@@ -30,6 +30,8 @@ def compress_pages(app: Flask) -> None:
     def compress(response: Response) -> Response:  # pyright: ignore[reportUnusedFunction]
         if response.mimetype != "text/html" or response.is_streamed:
             return response
+        if response.cache_control.private:  # an image, whose bytes are packed already
+            return response
         response.vary.add("Accept-Encoding")
         if _may_be_compressed():
             data = response.get_data()

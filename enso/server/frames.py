@@ -97,7 +97,7 @@ class _Aim:
 
 PLACES = (
     "queue", "mode", "model", "name", "fork", "delete", "compact", "tree", "label", "commands",
-    "files", "dialogs",
+    "files", "dialogs", "images",
 )  # fmt: skip
 
 
@@ -231,7 +231,7 @@ class FrameDrawer:
             id=frame.message_id, role="assistant", parts=[*before, frame.part], streaming=True
         )
         look = looks.part_look(message, frame.index)
-        html = self._macros.part(look, aim.key, token, message, aim.stream())
+        html = self._macros.part(look, aim.key, token, message, aim.stream(), aim.hrefs)
         if aim.new:
             return partial_of(f"mp-{aim.key}-{token}", "beforeend", html)
         return partial_of(f"p-{aim.key}-{token}-{frame.index}", "outerMorph", html)

@@ -64,7 +64,11 @@ def _settled_message(message: wire.Message) -> wire.Message:
 
 
 def _result_shape(entry: transcript.TranscriptToolResult) -> wire.ToolResult:
-    parts = [content_part(part) for part in entry.parts]
+    entry_id = mended(entry.id)
+    parts = [
+        content_part(part, entry_id=entry_id, number=number)
+        for number, part in enumerate(entry.parts)
+    ]
     return wire.ToolResult(
         content=[part for part in parts if isinstance(part, wire.TextPart | wire.ImagePart)],
         is_error=entry.is_error,
@@ -120,7 +124,7 @@ class _Draft:
 
     def _part(self, at: int, part: transcript.Part) -> wire.MessagePart | None:
         if not isinstance(part, transcript.ToolCallPart):
-            return content_part(part)
+            return content_part(part, entry_id=mended(self.entry.id), number=at)
         result = self.results.get(at)
         return wire.ToolCallPart(
             id=mended(part.id),

@@ -321,7 +321,7 @@ class Presenter:
 PLACES = (
     "mode", "model", "queue", "dialogs", "retry", "commands", "files",
     "name", "fork", "delete", "compact", "tree", "label", "bundle",
-    "context", "entries", "stats",
+    "context", "entries", "stats", "images",
 )  # fmt: skip
 
 

@@ -19,6 +19,7 @@ from enso.server.live_state import LiveThread
 from enso.server.messages import (
     heading_of,
     interrupted_tail,
+    mended,
     page_messages,
     transcript_to_messages,
 )
@@ -196,6 +197,16 @@ class Reader:
         if named and self._host.stored_thread(slot.thread_id) is not None:
             return NotOnBranch()
         return self._not_served(slot.thread_id)
+
+    def image(self, thread_id: str, entry_id: str, number: int) -> transcript.ImagePart | None:
+        """The image that is an entry's part ``number``; ``None`` where there is none."""
+        with self._registry.at(thread_id) as slot:
+            entries = list(slot.live.state.entries) if slot.live is not None else None
+        if entries is None:
+            return self._host.read_stored_image(thread_id, entry_id, number)
+        named = (entry for entry in reversed(entries) if mended(entry.id) == entry_id)
+        entry = next(named, None)
+        return transcript.image_of(entry, number) if entry is not None else None
 
     def stats(
         self, thread_id: str, newest: int | None = None

@@ -16,7 +16,7 @@ from jinja2 import Environment, FileSystemLoader, StrictUndefined
 from markupsafe import Markup
 
 from enso import images, wire
-from enso.server import dialogs, looks, resources, words
+from enso.server import dialogs, looks, pictures, resources, words
 from enso.server.documents import Documents
 from enso.server.frames import FrameDrawer, Streams
 from enso.server.markdown import render_markdown
@@ -32,11 +32,13 @@ from enso.server.views import (
     HistoryView,
     PageView,
     PaneView,
+    PictureView,
     RailView,
     StatsView,
     TreeView,
     WaitingView,
 )
+from enso.urls import image_below
 
 __all__ = ["Renderer", "Streams", "plain_static_url"]
 
@@ -61,9 +63,15 @@ def _environment(
         bytecode_cache=TemplateCache(cache) if cache else None,
     )
     environment.globals.update(
-        static_url=static_url, words=words, looks=looks, dialogs=dialogs, images=images
+        static_url=static_url,
+        words=words,
+        looks=looks,
+        dialogs=dialogs,
+        images=images,
+        pictures=pictures,
     )
     environment.globals["told_time"] = told_time
+    environment.globals["image_below"] = image_below
     environment.filters["markdown"] = render_markdown
     return environment
 
@@ -134,6 +142,11 @@ class Renderer:
         if page:
             return self._render("behind.html", view=view, inside=template, rail=view.behind.rail)
         return self._render(template, view=view)
+
+    def picture(self, view: PictureView, *, page: bool) -> str:
+        """An image: a page of its own, or what takes its place in a message."""
+        template = "picture.html" if page else "_picture.html"
+        return self._render(template, view=view, rail=view.rail)
 
     def tree(self, view: TreeView, *, page: bool) -> str:
         """A thread's tree: a whole page, or what stands inside ``#pane``."""

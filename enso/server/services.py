@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from enso import thread_ids, wire
+from enso import thread_ids, transcript, wire
 from enso.host import contract
 from enso.projects import Projects
 from enso.server.follow import Follow, Outgoing
@@ -80,6 +80,17 @@ class Services:
         if isinstance(reading, NotOnBranch):
             raise Refused(404, "message-not-found", "That message is not on this thread's branch.")
         return there(reading)
+
+    def image(self, thread_id: str, entry_id: str, number: int) -> transcript.ImagePart:
+        """The image that is an entry's part ``number``, with its bytes.
+
+        Raises ``Refused`` 404 for one that is not there, and as ``read`` does.
+        """
+        found = self.reader.image(thread_id, entry_id, number)
+        if found is None:
+            self.page(thread_id, before=None)  # says what is missing
+            raise Refused(404, "image-not-found", "There is no such image in this thread.")
+        return found
 
     def stats(self, thread_id: str, newest: int | None = None) -> wire.ThreadStats:
         """What a thread used, which must be there; raises ``Refused`` as ``read`` does.

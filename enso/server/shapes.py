@@ -14,6 +14,7 @@ from datetime import UTC, datetime, timedelta
 from typing import Any, cast
 
 from enso import images, transcript, wire
+from enso.images import told_size
 
 SHOWN_IMAGE_TYPES = frozenset(images.KINDS)
 """The kinds of image that are shown; SVG is not among them, because it can hold a document."""
@@ -71,14 +72,26 @@ def json_value(value: Any, depth: int = 0) -> Any:
     return mended(str(value))
 
 
-def image_part(part: transcript.ImagePart) -> wire.ImagePart:
-    """An image with its bytes as a data URL; without a URL when its kind is not shown, or torn."""
+def image_part(
+    part: transcript.ImagePart, *, entry_id: str = "", number: int = 0
+) -> wire.ImagePart:
+    """An image with its bytes as a data URL; without a URL when its kind is not shown, or torn.
+
+    One that can be shown has a place when it is told whose part it is.
+    """
     mime_type = mended(part.mime_type).strip().lower()
     if mime_type == "image/jpg":
         mime_type = "image/jpeg"
-    shown = mime_type in SHOWN_IMAGE_TYPES and _BASE64.fullmatch(part.data) is not None
-    url = f"data:{mime_type};base64,{part.data}" if shown else ""
-    return wire.ImagePart(mime_type=mime_type, url=url)
+    kept = part.sketch is not None
+    shown = mime_type in SHOWN_IMAGE_TYPES and (kept or _BASE64.fullmatch(part.data) is not None)
+    url = f"data:{mime_type};base64,{part.data}" if shown and not kept else ""
+    place = _image_place(part, entry_id, number) if shown and entry_id else None
+    return wire.ImagePart(mime_type=mime_type, url=url, place=place)
+
+
+def _image_place(part: transcript.ImagePart, entry_id: str, number: int) -> wire.ImagePlace:
+    sketch = part.sketch or transcript.ImageSketch(len(part.data), told_size(part.data))
+    return wire.ImagePlace(entry_id=entry_id, number=number, length=sketch.length, size=sketch.size)
 
 
 def draft_of(parts: Iterable[transcript.Part]) -> wire.Draft:
@@ -127,18 +140,19 @@ def refusal_shape(refusal: transcript.Refusal) -> wire.Refusal:
 
 
 def content_part(
-    part: transcript.Part,
+    part: transcript.Part, *, entry_id: str = "", number: int = 0
 ) -> wire.TextPart | wire.ThinkingPart | wire.ImagePart | None:
     """A text, thinking or image part as it is sent; ``None`` for blank text and unknown kinds.
 
-    Thinking stays when it is empty: its provider withheld it, and the message says so.
+    Thinking stays when it is empty: its provider withheld it, and the message says so. The entry's
+    id, and which of its parts this is, say where an image is asked for.
     """
     if isinstance(part, transcript.TextPart):
         return wire.TextPart(content=mended(part.text)) if part.text.strip() else None
     if isinstance(part, transcript.ThinkingPart):
         return wire.ThinkingPart(content=mended(part.text))
     if isinstance(part, transcript.ImagePart):
-        return image_part(part)
+        return image_part(part, entry_id=entry_id, number=number)
     return None
 
 

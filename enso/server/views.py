@@ -284,6 +284,19 @@ class StatsView:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class PictureView:
+    """One image with its bytes, at its own address ``href``; ``title`` is its thread's."""
+
+    image: wire.ImagePart
+    href: str
+    thread_id: str
+    title: str
+    thread_href: str
+    rail: RailView | None = None
+    htmx_config: str = "{}"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class FoundPassage:
     """A passage with the way to it; ``said_by`` is a word, or empty."""
 

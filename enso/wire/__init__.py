@@ -40,6 +40,7 @@ from enso.wire.frames import (
 from enso.wire.messages import (
     History,
     ImagePart,
+    ImagePlace,
     InterruptedTail,
     Message,
     MessagePart,
@@ -133,6 +134,7 @@ __all__ = [
     "HeartbeatFrame",
     "History",
     "ImagePart",
+    "ImagePlace",
     "InspectedEntry",
     "InterruptedTail",
     "LabelRequest",

@@ -24,12 +24,29 @@ class ThinkingPart(Shape):
     content: str
 
 
+class ImagePlace(Shape):
+    """Where an image is asked for: part ``number`` of an entry; and what is told of it before.
+
+    ``length`` is how much base64 it is, ``size`` its width and height in pixels if they are known.
+    """
+
+    entry_id: str
+    number: int
+    length: int
+    size: tuple[int, int] | None
+
+
 class ImagePart(Shape):
-    """An image, its bytes inline as a data URL; ``url`` is empty when its kind is not shown."""
+    """An image, its bytes inline as a data URL; ``url`` is empty when its kind is not shown.
+
+    Pages show it from its ``place``, which is not sent as JSON. On a page that was read without its
+    images ``url`` is empty also where there is a place.
+    """
 
     type: Literal["image"] = "image"
     mime_type: str
     url: str
+    place: ImagePlace | None = Field(default=None, exclude=True)
 
 
 class ToolResult(Shape):

@@ -15,7 +15,7 @@ from typing import Any, Protocol
 from enso.host.contract import AgentHost
 from enso.host.session_host import SessionHost
 from enso.projects import Projects
-from enso.transcript import TranscriptCustom
+from enso.transcript import ImagePart, TextPart, TranscriptCustom, TranscriptMessage
 from tests.fakes.fake_host import FakeHost, assistant, user
 from tests.fakes.file_runtimes import ScriptedRuntimes
 from tests.fakes.scripted_runtime import Script
@@ -40,7 +40,10 @@ class Store(Protocol):
         mode: str | None = None,
         minute: int = 0,
     ) -> None:
-        """Store a thread whose first message is ``minute`` minutes after the beginning."""
+        """Store a thread whose first message is ``minute`` minutes after the beginning.
+
+        A turn is a role and its text; ``image`` is a prompt with an image of this base64.
+        """
         ...
 
     def append(self, thread_id: str, *turns: tuple[str, str]) -> None:
@@ -111,6 +114,9 @@ class FakeStore:
 
 def _ours(turn: tuple[str, str], created_at: int | None) -> Any:
     role, text = turn
+    if role == "image":
+        parts = (TextPart("Look:"), ImagePart("image/png", text))
+        return TranscriptMessage(id="", created_at=created_at, role="user", parts=parts)
     make = user if role == "user" else assistant
     return make(text, created_at=created_at)
 
@@ -196,6 +202,9 @@ class FileStore:
 def _stored(turn: tuple[str, str], timestamp: int) -> dict[str, Any]:
     role, text = turn
     message: dict[str, Any] = {"role": role, "content": [{"type": "text", "text": text}]}
+    if role == "image":
+        image = {"type": "image", "data": text, "mimeType": "image/png"}
+        message = {"role": "user", "content": [{"type": "text", "text": "Look:"}, image]}
     if role == "assistant":
         message |= {"provider": "scripted", "model": "script-1", "stopReason": "stop"}
     return {"type": "message", "message": message | {"timestamp": timestamp}}

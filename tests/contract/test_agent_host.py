@@ -21,6 +21,8 @@ from enso.host.contract import (
 )
 from enso.thread_ids import new_thread_id
 from enso.transcript import (
+    ImagePart,
+    ImageSketch,
     Refusal,
     TextPart,
     ThinkingPart,
@@ -201,6 +203,30 @@ def test_a_stored_thread_is_read_page_by_page(store: Store) -> None:
         assert (page.message_count, page.heading) == (7, "1")
         state = store.host.stored_permission_mode(page.state)
         assert state == store.host.stored_permission_mode(read.entries)
+    assert store.built() == 0
+
+
+def test_a_page_tells_of_its_images_and_each_is_read_alone(store: Store) -> None:
+    """Small ones are in the page; what is no image of the thread is none."""
+    data = "iVBORw0KGgoA" * 2000
+    store.put("t1", ("image", data), ("assistant", "A cat."), ("image", "AAAA"))
+    page = store.host.read_stored_page("t1", size=3)
+    assert page is not None
+    prompts = [one for one in page.entries if isinstance(one, TranscriptMessage)]
+    first, _, last = prompts
+    assert first.parts[1] == ImagePart("image/png", "", ImageSketch(len(data), None))
+    assert last.parts[1] == ImagePart("image/png", "AAAA")
+    host = store.host
+    assert host.read_stored_image("t1", first.id, 1) == ImagePart("image/png", data)
+    assert host.read_stored_image("t1", last.id, 1) == ImagePart("image/png", "AAAA")
+    for thread_id, entry_id, number in (
+        ("t1", first.id, 0),
+        ("t1", first.id, 2),
+        ("t1", first.id, -1),
+        ("t1", "no-entry", 1),
+        ("t2", first.id, 1),
+    ):
+        assert host.read_stored_image(thread_id, entry_id, number) is None
     assert store.built() == 0
 
 

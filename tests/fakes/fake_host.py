@@ -81,6 +81,7 @@ from enso.transcript import (
     TranscriptThinkingLevel,
     TranscriptToolResult,
     Usage,
+    image_of,
 )
 from tests.fakes.fake_context import fake_context, fake_detail
 from tests.fakes.fake_pages import fake_page
@@ -353,6 +354,12 @@ class FakeHost:
         """A page of a stored thread's transcript."""
         read = self.read_stored_thread(thread_id)
         return fake_page(read, size, before, since) if read is not None else None
+
+    def read_stored_image(self, thread_id: str, entry_id: str, number: int) -> ImagePart | None:
+        """The image at a place of an entry."""
+        read = self.read_stored_thread(thread_id)
+        named = [entry for entry in read.entries if entry.id == entry_id] if read else []
+        return image_of(named[-1], number) if named else None
 
     def fresh_permission_mode(self) -> PermissionModeState:
         """What a new thread starts in."""

@@ -2,8 +2,13 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from enso.host.contract import StoredThreadPage, StoredThreadRead, TurnUsage
+from enso.images import SMALL, told_size
 from enso.transcript import (
+    ImagePart,
+    ImageSketch,
     TextPart,
     ToolCallPart,
     TranscriptEntry,
@@ -31,6 +36,7 @@ def fake_page(
     else:
         first, end = max(0, len(shown) - size), len(entries)
     start = shown[first] if first < len(shown) else end
+    entries = [_without_images(entry) for entry in entries]
     stretch = tuple(entries[start:end])
     return StoredThreadPage(
         id=read.id,
@@ -40,13 +46,25 @@ def fake_page(
         turn_before=_turn_before(entries[:start]),
         messages_before=first,
         message_count=len(shown),
-        state=read.entries,
+        state=tuple(entries),
         heading=_heading(entries),
         usage=read.usage,
         name=read.name,
         labels=read.labels,
         skipped_lines=read.skipped_lines,
     )
+
+
+def _without_images(entry: TranscriptEntry) -> TranscriptEntry:
+    if not isinstance(entry, TranscriptMessage | TranscriptToolResult):
+        return entry
+    told = [
+        ImagePart(part.mime_type, "", ImageSketch(len(part.data), told_size(part.data)))
+        if isinstance(part, ImagePart) and len(part.data) > SMALL
+        else part
+        for part in entry.parts
+    ]
+    return replace(entry, parts=tuple(told))
 
 
 def _shown(entry: TranscriptEntry) -> bool:

@@ -6,10 +6,12 @@ over every recorded file, over damaged ones, and over trees that hypothesis make
 
 from __future__ import annotations
 
+import base64
 import json
+import struct
 import tempfile
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -27,7 +29,15 @@ from enso.host.session_tail import BLOCK
 from enso.projects import Projects
 from enso.server.messages import interrupted_tail, page_messages, transcript_to_messages
 from enso.server.status import cold_status
-from enso.transcript import TranscriptThinkingLevel
+from enso.transcript import (
+    ImagePart,
+    ImageSketch,
+    Part,
+    TranscriptEntry,
+    TranscriptMessage,
+    TranscriptThinkingLevel,
+    TranscriptToolResult,
+)
 from tests.fakes.file_runtimes import ScriptedRuntimes
 from tests.host import corpus
 
@@ -139,27 +149,44 @@ def every_page(store: Store, size: int = 3) -> None:
     end their messages are the thread's."""
     page = store.page(size)
     assert told(page) == told(store.whole(size))
-    messages = shown(page)
+    messages = shown(store, page)
     upwards = walk_up(store, page, size)
     for above in upwards:
-        messages = [*shown(above), *messages]
+        messages = [*shown(store, above), *messages]
     read = store.host.read_stored_thread(store.thread_id)
     if read is not None and len({one.id for one in read.entries}) == len(read.entries):
         assert messages == transcript_to_messages(read.entries, read.labels)
 
 
-def shown(page: StoredThreadPage | None) -> list[wire.Message]:
-    """The messages of a page."""
+def shown(store: Store, page: StoredThreadPage | None) -> list[wire.Message]:
+    """The messages of a page, with the images that it left out."""
     if page is None:
         return []
     turn = page.turn_before
     return page_messages(
-        page.entries,
-        page.later,
+        [with_images(store, one) for one in page.entries],
+        [with_images(store, one) for one in page.later],
         labels=page.labels,
         requests=turn.requests,
         usage=turn.usage,
     )
+
+
+def with_images(store: Store, one: TranscriptEntry) -> TranscriptEntry:
+    """An entry of a page with its images as they are asked for, one by one."""
+    if not isinstance(one, TranscriptMessage | TranscriptToolResult):
+        return one
+    parts: list[Part] = []
+    for number, part in enumerate(one.parts):
+        if isinstance(part, ImagePart) and part.sketch is not None:
+            asked = store.host.read_stored_image(store.thread_id, one.id, number)
+            assert asked is not None
+            assert asked.sketch is None
+            assert len(asked.data) == part.sketch.length
+            parts.append(asked)
+        else:
+            parts.append(part)
+    return replace(one, parts=tuple(parts))
 
 
 def walk_up(
@@ -306,6 +333,72 @@ def test_a_page_above_goes_on_from_where_the_page_below_was_read(tmp_path: Path)
         page = store.page(60, before=page.entries[0].id)
         costs.append(counters.lines_parsed - before)
     assert max(costs) < 200
+
+
+def test_a_page_of_images_is_read_without_them(tmp_path: Path) -> None:
+    """Their lines are passed on the way up; of each no more than its text is read again, and the
+    next time nothing else; the one that is looked at is read alone."""
+    size = 400_000
+    said = [image(size), {"type": "text", "text": "these two"}, image(size)]
+    prompted = compact(message("u", "a2", "user", content=said))
+    answered = message("a", "u", "assistant", stopReason="stop")
+    store = store_in(tmp_path, HEADER, *turns(3), prompted, answered)
+    page = store.page(2)
+    assert page is not None
+    prompt = page.entries[0]
+    assert isinstance(prompt, TranscriptMessage)
+    parts = [one for one in prompt.parts if isinstance(one, ImagePart)]
+    assert parts == [ImagePart("image/png", "", ImageSketch(size, (640, 480)))] * 2
+    counters = store.host.counters
+    assert counters.bytes_read < 2 * size + 2 * BLOCK + 4000
+    before = counters.bytes_read
+    assert told(store.page(2)) == told(page)
+    assert counters.bytes_read - before < 4000
+    before = counters.bytes_read
+    asked = store.host.read_stored_image("t1", "u", 2)
+    assert asked is not None
+    assert asked.data == said[2]["data"]
+    assert counters.bytes_read - before < 2 * size + 4000
+    assert told(page) == told(store.whole(2))
+
+
+def compact(stored: dict[str, Any]) -> bytes:
+    """An entry's line as pi writes it."""
+    return json.dumps(stored, separators=(",", ":")).encode()
+
+
+def image(length: int, **fields: Any) -> dict[str, Any]:
+    """A block with an image of this much base64, laid out as pi writes one."""
+    head = b"\x89PNG\r\n\x1a\n\0\0\0\rIHDR" + struct.pack(">II", 640, 480)
+    data = base64.b64encode(head + bytes(length)).decode()[:length]
+    return {"type": "image", "data": data, "mimeType": "image/png", **fields}
+
+
+@pytest.mark.parametrize(
+    "fields",
+    [
+        pytest.param({"details": {"seen": image(20_000)}}, id="in details"),
+        pytest.param({"content": "none", "details": image(20_000)}, id="in details alone"),
+        pytest.param({"content": [image(20_000, data="@0"), image(9000)]}, id="a mark as data"),
+        pytest.param({"content": [image(9000, data="\\/" * 9000)]}, id="escapes"),
+        pytest.param({"content": [image(9000, data='x\\","' * 3000)]}, id="quotes"),
+        pytest.param({"content": [image(9000, type="text", text="t")]}, id="no image"),
+        pytest.param({"content": [{**image(9000), "data": None}, image(9000)]}, id="no data"),
+        pytest.param({"content": [image(5000, data="<" * 5000)]}, id="no base64"),
+        pytest.param({"content": [image(40_000)] * 5}, id="many"),
+        pytest.param({"content": [image(4000), image(4100)]}, id="small"),
+    ],
+)
+def test_images_in_odd_places(fields: dict[str, Any], tmp_path: Path) -> None:
+    """What is no image of a message's content stays as it is; spaced lines read the same."""
+    for number, separators in enumerate([(",", ":"), (", ", ": ")]):
+        last = [
+            message("u", "a2", "user", **fields),
+            message("r", "u", "toolResult", toolCallId="x", toolName="read", **fields),
+            message("a", "r", "assistant", stopReason="stop"),
+        ]
+        lines = [json.dumps(one, separators=separators).encode() for one in last]
+        every_page(store_in(tmp_path / str(number), HEADER, *turns(3), *lines))
 
 
 def test_a_file_that_is_read_whole_is_not_read_by_its_end(tmp_path: Path) -> None:

@@ -217,7 +217,11 @@ def test_an_image_beside_its_text_comes_back_as_both() -> None:
     )
     assert message.parts == [
         wire.TextPart(content="What is this?"),
-        wire.ImagePart(mime_type="image/png", url="data:image/png;base64,iVBORw0KGgo="),
+        wire.ImagePart(
+            mime_type="image/png",
+            url="data:image/png;base64,iVBORw0KGgo=",
+            place=wire.ImagePlace(entry_id="u", number=1, length=12, size=None),
+        ),
     ]
 
 

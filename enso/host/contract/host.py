@@ -25,7 +25,7 @@ from enso.host.contract.stored import (
 )
 from enso.host.contract.tree import ThreadTree
 from enso.host.contract.waiting import Command, ModelChoice, ModelInUse
-from enso.transcript import TranscriptEntry
+from enso.transcript import ImagePart, TranscriptEntry
 
 ChangeListener = Callable[[frozenset[str]], None]
 """Told the ids of threads whose log was made, grew, shrank or went; called from any worker."""
@@ -76,7 +76,16 @@ class AgentHost(Protocol):
 
         A message is named by its id; of two with one id the later one counts. ``None``: no log, not
         served, or no such message on the branch. Costs what is read, not what the log holds, where
-        the log's end tells.
+        the log's end tells. Images are not read: each part tells of its own (``sketch``), and is
+        read by ``read_stored_image``; only small ones (``enso.images.SMALL``) are there, and those
+        that are seen to be damaged.
+        """
+        ...
+
+    def read_stored_image(self, thread_id: str, entry_id: str, number: int) -> ImagePart | None:
+        """The image that is a stored entry's part ``number``, from 0 on, with its bytes.
+
+        ``None``: no log, not served, no such entry, or no image there.
         """
         ...
 
