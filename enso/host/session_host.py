@@ -11,7 +11,7 @@ from collections.abc import Callable, Sequence
 from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
-from typing import Any, Protocol, TypeVar
+from typing import Any, Protocol, TypeVar, runtime_checkable
 from weakref import WeakValueDictionary
 
 from enso.host.cache_directory import CacheDirectory
@@ -103,6 +103,15 @@ class RuntimeFactory(Protocol):
 
     def close(self) -> None:
         """End every child process."""
+        ...
+
+
+@runtime_checkable
+class Forking(Protocol):
+    """A factory whose own program writes the logs, and can make forks of them."""
+
+    def fork(self, source: SessionFile, entry_id: str | None) -> SessionFile | None:
+        """The fork, as ``AgentHost.fork`` says; ``None``: the program cannot. ``HostError``."""
         ...
 
 
@@ -330,7 +339,7 @@ class SessionHost:
             return ()
         return fitting_files(directory, query, limit=limit)
 
-    def fork(self, thread_id: str, entry_id: str | None, new_id: str) -> Path:
+    def fork(self, thread_id: str, entry_id: str | None, new_id: str) -> str:
         """Store a new thread that begins as a part of another; see the contract."""
         if not is_thread_id(new_id):
             raise SessionUnreadable(new_id, refused_id_sentence(new_id))
@@ -341,14 +350,17 @@ class SessionHost:
         entries = forked_entries(source.entries(), entry_id, leaf)
         if entries is None:
             raise PromptRefused("unknown-entry", "This thread has no such message to fork from.")
-        session = SessionFile.create(
-            self._sessions_dir, new_id, source.cwd, str(source.path), entries
-        )
-        if any(is_conversation(entry) for entry in entries):
-            session.begin()
-        else:
-            self._unstored_forks[new_id] = session
-        return session.path
+        runtimes = self._runtimes
+        session = runtimes.fork(source, entry_id) if isinstance(runtimes, Forking) else None
+        if session is None:
+            session = SessionFile.create(
+                self._sessions_dir, new_id, source.cwd, str(source.path), entries
+            )
+            if any(is_conversation(entry) for entry in entries):
+                session.begin()
+        if not session.exists():
+            self._unstored_forks[session.thread_id] = session
+        return session.thread_id
 
     def _source_of_fork(self, thread_id: str) -> SessionFile:
         """The session as it is live, which may stand at another leaf, else as it is stored."""

@@ -121,8 +121,7 @@ def _retry(services: Services, thread_id: str, _body: None) -> wire.Done:
 
 def _fork(services: Services, thread_id: str, body: wire.EntryRequest) -> wire.Done:
     new_id = thread_ids.new_thread_id()
-    services.host.fork(thread_id, body.entry_id, new_id)
-    return wire.Done(id=new_id)
+    return wire.Done(id=services.host.fork(thread_id, body.entry_id, new_id))
 
 
 def _delete(services: Services, thread_id: str, _body: None) -> wire.Done:

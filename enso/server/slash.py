@@ -81,9 +81,8 @@ def _export(given: _Given) -> SlashDone:
 
 
 def _fork(given: _Given) -> SlashDone:
-    new_id = thread_ids.new_thread_id()
-    given.services.host.fork(given.thread_id, None, new_id)
-    return SlashDone(new_thread_id=new_id)
+    forked = given.services.host.fork(given.thread_id, None, thread_ids.new_thread_id())
+    return SlashDone(new_thread_id=forked)
 
 
 def _help(given: _Given) -> SlashDone:

@@ -384,7 +384,7 @@ class FakeHost:
         names = sorted(entry.name for entry in directory.iterdir() if query in entry.name)
         return tuple(names[:limit])
 
-    def fork(self, thread_id: str, entry_id: str | None, new_id: str) -> Path:
+    def fork(self, thread_id: str, entry_id: str | None, new_id: str) -> str:
         """Store a new thread that begins as a part of another."""
         if not is_thread_id(new_id):
             raise SessionUnreadable(new_id, refused_id_sentence(new_id))
@@ -404,7 +404,7 @@ class FakeHost:
                 self._unstored_forks[new_id] = fork
         if fork.version:
             self._tell(new_id)
-        return Path("/nowhere") / new_id
+        return new_id
 
     @staticmethod
     def _before(source: _Stored, entry_id: str | None) -> list[TranscriptEntry]:

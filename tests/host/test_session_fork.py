@@ -98,7 +98,8 @@ def test_a_fork_names_its_source_and_keeps_version_and_directory(tmp_path: Path)
         agent_dir=tmp_path / "agent", projects=Projects([project]), runtimes=ScriptedRuntimes()
     )
     before = path.read_bytes()
-    forked = read_session(host.fork("old", None, "new"))
+    assert host.fork("old", None, "new") == "new"
+    forked = read_session(next((tmp_path / "agent").rglob("*_new.jsonl")))
     assert forked is not None
     assert list(forked.header.raw) == [
         *("type", "version", "id", "timestamp", "cwd", "parentSession")

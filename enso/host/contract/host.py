@@ -154,12 +154,13 @@ class AgentHost(Protocol):
         """Files and directories below a served directory that fit a query, the best first."""
         ...
 
-    def fork(self, thread_id: str, entry_id: str | None, new_id: str) -> Path:
-        """Store a new thread under ``new_id``: the branch up to this user message, without it.
+    def fork(self, thread_id: str, entry_id: str | None, new_id: str) -> str:
+        """Store a new thread: the branch up to this user message, without it. Returns its id.
 
-        Entries keep their ids; the header names the file it comes from. ``None``: the whole branch.
-        A fork that holds no answer yet is not stored: it is returned as the path it will have, and
-        ``create_session`` under ``new_id`` continues it. Raises ``HostError``.
+        That is ``new_id``, or the one that the program gave it which writes the log. Entries keep
+        their ids; the header names the file it comes from. ``None``: the whole branch. A fork that
+        holds no answer yet is not stored, but ``create_session`` under its id continues it. Raises
+        ``HostError``.
         """
         ...
 

@@ -21,7 +21,6 @@ from enso.host.contract import (
     ModelChoice,
     ModelInUse,
     PromptRefused,
-    ThreadRuntime,
 )
 from enso.host.runtimes.instructions.slash import slash_commands
 from enso.host.runtimes.keeper import Keeper
@@ -30,6 +29,7 @@ from enso.host.runtimes.models.model_choice import model_choices
 from enso.host.runtimes.models.model_description import provider_name
 from enso.host.runtimes.models.report import directory_report
 from enso.host.runtimes.pi.catalogue import Catalogue
+from enso.host.runtimes.pi.forks import Ended, Forks, Hear
 from enso.host.runtimes.pi.guard import EXTENSION
 from enso.host.runtimes.pi.learner import Learner, learn_from
 from enso.host.runtimes.pi.process import PiFailed, PiProcess
@@ -74,13 +74,22 @@ class PiRuntimes:
             default_model=default_model,
             extensions=(BRIDGE, EXTENSION, *extensions),
         )
+        self._forks = Forks(self._options)
         self._learner = Learner(lambda: self.program, self._options, self._catalogue)
 
     # -- the contract -----------------------------------------------------------------------------
 
-    def build(self, session: SessionFile) -> ThreadRuntime:
+    def build(self, session: SessionFile) -> PiRuntime:
         """A runtime for one live thread. Starts nothing."""
         return PiRuntime(session, self)
+
+    def fork(self, source: SessionFile, entry_id: str | None) -> SessionFile | None:
+        """A fork by pi itself; ``None`` where there is no pi that can. Raises ``PromptRefused``."""
+        try:
+            program = self.program
+        except PiUnusable:
+            return None
+        return self._forks.fork(program, source, entry_id)
 
     def readiness(self, transcript: Sequence[TranscriptEntry] = ()) -> HostReadiness:
         """Which model a prompt would go to; only pi itself knows whether it has a key for it."""
@@ -131,6 +140,7 @@ class PiRuntimes:
     def close(self) -> None:
         """End what no thread ends: every thread closes its own process."""
         self._learner.close()
+        self._forks.close()
         self._options.keeper.close()
 
     # -- for the threads --------------------------------------------------------------------------
@@ -197,6 +207,10 @@ class PiRuntimes:
     def runs_message(self, directory: Path, message: str) -> bool:
         """Whether a message is such a command."""
         return self._catalogue.runs(directory, message)
+
+    def forked(self, thread_id: str, hear: Hear, ended: Ended) -> PiProcess | None:
+        """The pi that made this thread as a fork and was not prompted yet, ready; else none."""
+        return self._forks.take_over(thread_id, hear, ended)
 
     def learn_from(self, process: PiProcess, directory: Path) -> None:
         """Ask a pi that is ready for its commands and models. What it does not say stays unknown.

@@ -102,16 +102,19 @@ class PiThread:
             return self._start()
 
     def _start(self) -> PiProcess:
-        process = start(
+        hear, ended = self._translator.take, self._ended
+        forked = self._services.forked(self._session.thread_id, hear, ended)
+        process = forked or start(
             self._services.checked_program(),
             self._session,
             self._services.options,
-            hear=self._translator.take,
-            ended=self._ended,
+            hear=hear,
+            ended=ended,
         )
         with self._lock:
             self._process, self._model_checked = process, False
-        process.begin()
+        if forked is None:
+            process.begin()
         try:
             state = ready(process, self._session)
         except PromptRefused:

@@ -32,16 +32,18 @@ class Protocol:
     ``settles``: a run ends with ``agent_settled`` (else with an ``agent_end`` nothing follows).
     ``takes_session_id``: a new session can be made under a chosen id.
     ``clears_queue``: what is queued can be taken out. ``lists_entries``: ``get_entries`` is there.
+    ``forks``: a fork has the id of its file and names where it comes from, whatever it holds.
     """
 
     settles: bool
     takes_session_id: bool
     clears_queue: bool
     lists_entries: bool
+    forks: bool
 
 
-_NOW: Final = Protocol(True, True, True, True)
-_BEFORE_1_0: Final = Protocol(False, False, False, False)
+_NOW: Final = Protocol(True, True, True, True, True)
+_BEFORE_1_0: Final = Protocol(False, False, False, False, False)
 
 
 @dataclass(frozen=True, slots=True)

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Protocol
 
 from enso.host.contract import Command, ModelInUse
-from enso.host.runtimes.pi.process import PiProcess
+from enso.host.runtimes.pi.process import PiProcess, Record
 from enso.host.runtimes.pi.program import PiProgram
 from enso.host.runtimes.pi.starting import PiOptions
 
@@ -59,6 +59,12 @@ class PiServices(Protocol):
 
     def runs_message(self, directory: Path, message: str) -> bool:
         """Whether a message is such a command."""
+        ...
+
+    def forked(
+        self, thread_id: str, hear: Callable[[Record], None], ended: Callable[[str], None]
+    ) -> PiProcess | None:
+        """The pi that made this thread as a fork and was not prompted yet, ready; else none."""
         ...
 
     def learn_from(self, process: PiProcess, directory: Path) -> None:
