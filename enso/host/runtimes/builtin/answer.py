@@ -7,11 +7,11 @@ files nor knows of runs. Imported only when a prompt runs, the library with it.
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from pydantic_ai import Agent, DeferredToolRequests, ExternalToolset
+from pydantic_ai.direct import model_request_stream
 from pydantic_ai.messages import (
     ModelMessage,
     ModelResponse,
@@ -26,8 +26,8 @@ from pydantic_ai.messages import (
     ToolCallPart,
 )
 from pydantic_ai.models import Model as LibraryModel
+from pydantic_ai.models import ModelRequestParameters
 from pydantic_ai.settings import ModelSettings
-from pydantic_ai.tools import ToolDefinition
 
 from enso.host.contract import (
     PartDelta,
@@ -45,7 +45,6 @@ from enso.host.runtimes.builtin.answer_fields import (
 from enso.host.runtimes.builtin.provider_errors import error_text, retry_after
 from enso.host.runtimes.builtin.spend import stored_usage
 from enso.host.runtimes.models.model import Model
-from enso.host.stored_values import object_of, text_of
 from enso.transcript import Part
 from enso.transcript import TextPart as Text
 from enso.transcript import ThinkingPart as Thinking
@@ -54,12 +53,12 @@ from enso.transcript import ToolCallPart as ToolCall
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Request:
-    """Everything that one request is made of; ``tools`` as a system message declares them."""
+    """Everything that one request is made of. ``messages`` are ready to go out as they are."""
 
     model: LibraryModel
     settings: ModelSettings
     messages: Sequence[ModelMessage]
-    tools: Sequence[Mapping[str, Any]] = ()
+    parameters: ModelRequestParameters
 
 
 class Answer:
@@ -91,15 +90,16 @@ class Answer:
 
         Calls are not run here: whoever asked decides what becomes of them.
         """
-        agent = _agent(request)
-        async with agent.iter(None, message_history=list(request.messages)) as run:
-            async for node in run:
-                if Agent.is_model_request_node(node):
-                    async with node.stream(run.ctx) as stream:
-                        self._response = lambda: stream.response
-                        async for event in stream:
-                            self._tell_event(event)
-                    break
+        # Not by the library's agent, which takes 5 ms before it asks: the loop is ours anyway.
+        async with model_request_stream(
+            request.model,
+            request.messages,
+            model_settings=request.settings,
+            model_request_parameters=request.parameters,
+        ) as stream:
+            self._response = stream.get
+            async for event in stream:
+                self._tell_event(event)
         response = self._response() if self._response else ModelResponse(parts=[])
         return ending_of(response, self._model)
 
@@ -178,27 +178,6 @@ class Answer:
     @property
     def _id(self) -> str:
         return self._message_id or ""
-
-
-def _agent(request: Request) -> Any:
-    """The library's agent for one request. Tools are declared to the provider, and no more."""
-    if not request.tools:
-        return Agent(request.model, model_settings=request.settings)
-    declared = [
-        ToolDefinition(
-            name=text_of(tool.get("name")),
-            description=text_of(tool.get("description")),
-            parameters_json_schema=dict(object_of(tool.get("parameters"))),
-            strict=False,
-        )
-        for tool in request.tools
-    ]
-    return Agent(
-        request.model,
-        model_settings=request.settings,
-        toolsets=[ExternalToolset(declared)],
-        output_type=[str, DeferredToolRequests],
-    )
 
 
 def _part(part: ModelResponsePart) -> Part | None:

@@ -10,7 +10,10 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any, Final
 
+from pydantic_ai.messages import ModelMessage, repair_messages
 from pydantic_ai.models import Model as LibraryModel
+from pydantic_ai.models import ModelRequestParameters
+from pydantic_ai.tools import ToolDefinition
 
 from enso.host.runtimes.builtin.answer import Request
 from enso.host.runtimes.builtin.connection import Asked, settings_for
@@ -23,6 +26,7 @@ from enso.host.runtimes.models.configuration import Configuration
 from enso.host.runtimes.models.model import Model
 from enso.host.runtimes.models.provider_keys import Access, KeyMissing, resolve_access
 from enso.host.session_context import Stored, session_context, system_state
+from enso.host.stored_values import object_of, text_of
 
 _LETTERS_OF_AN_IMAGE: Final = 4000
 
@@ -74,11 +78,34 @@ def _request(
     asked: Asked,
     tools: Mapping[str, Stored],
 ) -> Request:
+    declared = [] if model.local else [tool for name, tool in tools.items() if name in TOOLS]
+    parameters = ModelRequestParameters(function_tools=[_declared(tool) for tool in declared])
     return Request(
         model=library_model,
         settings=settings_for(model, replace(asked, letters=_letters(context))),
-        messages=library_messages(context, model, system=library_model.system),
-        tools=[] if model.local else [tool for name, tool in tools.items() if name in TOOLS],
+        messages=_ready(
+            library_messages(context, model, system=library_model.system), library_model, parameters
+        ),
+        parameters=parameters,
+    )
+
+
+def _ready(
+    messages: list[ModelMessage], library_model: LibraryModel, parameters: ModelRequestParameters
+) -> list[ModelMessage]:
+    """The conversation as this model takes it: turns that are whole, and what its profile asks."""
+    whole = repair_messages(messages)
+    prepared = library_model.prepare_messages(whole, parameters)
+    return whole if prepared is whole else repair_messages(prepared)
+
+
+def _declared(tool: Stored) -> ToolDefinition:
+    """A tool as the provider is told of it; calls are run by Enso, not by the library."""
+    return ToolDefinition(
+        name=text_of(tool.get("name")),
+        description=text_of(tool.get("description")),
+        parameters_json_schema=dict(object_of(tool.get("parameters"))),
+        strict=False,
     )
 
 
