@@ -18,7 +18,7 @@ from pydantic_ai.models import Model as LibraryModel
 from pydantic_ai.settings import ModelSettings
 
 from enso.host.runtimes.builtin.library import stays
-from enso.host.runtimes.builtin.sent_as_is import send_as_is
+from enso.host.runtimes.builtin.sent_as_is import send_as_is, send_contents_as_is
 from enso.host.runtimes.builtin.timeouts import Timeouts
 from enso.host.runtimes.models.model import Model
 from enso.host.runtimes.models.provider_keys import Access
@@ -229,7 +229,9 @@ def _google_model(
         headers=dict(headers),
         httpx_async_client=client,
     )
-    provider = GoogleProvider(client=Client(vertexai=False, api_key=key, http_options=options))
+    sdk = Client(vertexai=False, api_key=key, http_options=options)
+    send_contents_as_is(sdk.aio.models)
+    provider = GoogleProvider(client=sdk)
     return GoogleModel(model.id, provider=provider, profile=cast("Any", profile))
 
 

@@ -11,7 +11,7 @@ import contextlib
 from collections.abc import Callable, Coroutine, Mapping, Sequence
 from concurrent.futures import Future
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 
 from enso.host.contract import (
     Command,
@@ -45,6 +45,10 @@ if TYPE_CHECKING:
 
     from enso.host.runtimes.builtin.answer import Request
     from enso.host.runtimes.builtin.connection import Connections
+
+
+_SHORT_BRANCH: Final = 50
+"""Entries that are made a request of in the loop itself, in a millisecond; more by a worker."""
 
 
 class BuiltinRuntimes:
@@ -173,6 +177,8 @@ class BuiltinRuntimes:
 
         reached, library_model = await self._reach(model)
         asked = Asked(level=level, thread_id=thread_id)
+        if len(branch) <= _SHORT_BRANCH:
+            return branch_request(library_model, reached, branch, asked=asked)
         return await asyncio.to_thread(branch_request, library_model, reached, branch, asked=asked)
 
     async def plain_request(

@@ -87,7 +87,9 @@ class BuiltinRuntime:
             model = self._services.choose(branch)
             level = self._services.level(branch, model)
             prompt = user_message(self._expanded(message), images)
-            self._start(lambda run: self._converse(run, model, level, prompt))
+            # Read here, where it may block: the loop would have to hand it to yet another worker.
+            sections = self._sections(model)
+            self._start(lambda run: self._converse(run, model, level, prompt, sections))
 
     def compact(self, instructions: str = "") -> None:
         """Start a run that sums up. Raises ``PromptRefused`` when there is nothing to sum up."""
@@ -255,11 +257,13 @@ class BuiltinRuntime:
         self._activities.settled()
 
     async def _converse(
-        self, run: Run, model: Model, level: str, prompt: dict[str, Any]
+        self,
+        run: Run,
+        model: Model,
+        level: str,
+        prompt: dict[str, Any],
+        sections: Mapping[str, str],
     ) -> RunSettled:
-        sections = await asyncio.to_thread(
-            system_sections, self._session.cwd, self._services.agent_dir, model
-        )
         prompts = PromptStore(
             self._log, prompt, model=model, level=level, sections=sections, expand=self._expanded
         )
@@ -274,8 +278,13 @@ class BuiltinRuntime:
         while not run.stopped and not self._queue.close_if_empty():
             for waiting in self._queue.take("steer") or self._queue.take("after"):
                 message = user_message(self._expanded(waiting.item.message), waiting.images)
-                settled = await self._converse(run, model, level, message)
+                sections = await asyncio.to_thread(self._sections, model)
+                settled = await self._converse(run, model, level, message, sections)
         return settled
+
+    def _sections(self, model: Model) -> dict[str, str]:
+        """What this thread's model is told before it begins. Reads files."""
+        return system_sections(self._session.cwd, self._services.agent_dir, model)
 
     def _parts(self, run: Run, model: Model, level: str) -> RunParts:
         return run_parts(
