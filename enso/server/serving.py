@@ -124,8 +124,9 @@ class Serving(BaseApplication):
         signal.signal(number, handle)
 
     def _exit(self, _arbiter: Any, _worker: Any) -> None:
-        if self._server is not None:
-            self._server.close()
+        if self._server is None:
+            return  # it was never built: gunicorn ends with the code that says so
+        self._server.close()
         # Idle workers of the pool would be waited for by the interpreter.
         os._exit(0)
 

@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+import asyncio
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
+from typing import Any
 
+from enso.host.runtimes.builtin import BuiltinRuntimes
 from enso.host.runtimes.builtin.connection import Connections
 from enso.host.runtimes.builtin.timeouts import Timeouts
 from enso.host.runtimes.models.configuration import ConfigurationFiles
@@ -12,6 +16,7 @@ from enso.host.runtimes.models.model_choice import usable_model
 from enso.host.runtimes.models.model_description import ModelName
 from enso.host.runtimes.models.provider_keys import Access, may_block, resolve_access
 from tests.model_server import configure
+from tests.runtimes.live_thread import LiveThread
 
 CODER = ModelName("labserver", "lab-coder")
 
@@ -42,6 +47,36 @@ def test_another_key_is_another_model(tmp_path: Path) -> None:
         assert connections.built(model, access) is not None
     assert connections.builds == 20
     assert connections.built(*described(tmp_path, "key-0")[:2]) is None
+
+
+def test_what_is_prepared_is_no_model_that_could_ask(tmp_path: Path) -> None:
+    """Preparing knows no key: the first request builds its model with its own."""
+    connections = Connections(Timeouts())
+    model, access, _ = described(tmp_path)
+    connections.prepare(model)
+    assert connections.builds == 0
+    assert connections.built(model, access) is None
+    connections.model(model, access)
+    assert connections.builds == 1
+
+
+def test_a_held_thread_asks_without_a_hand_over(thread: LiveThread) -> None:
+    """From the prompt on, a short conversation comes to its request in one worker, the loop's."""
+    thread.run("Hello.")
+    handed_over: list[Any] = []
+
+    class Counting(ThreadPoolExecutor):
+        def submit(self, *args: Any, **kwargs: Any) -> Any:
+            handed_over.append(args)
+            return super().submit(*args, **kwargs)
+
+    async def count() -> None:
+        asyncio.get_running_loop().set_default_executor(Counting())
+
+    assert isinstance(thread.runtimes, BuiltinRuntimes)
+    thread.runtimes.start(count()).result()
+    thread.run("Again.")
+    assert handed_over == []
 
 
 def test_only_a_command_may_keep_a_request_waiting(tmp_path: Path) -> None:

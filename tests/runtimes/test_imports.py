@@ -88,6 +88,36 @@ def test_what_a_prompt_needs_is_loaded_before_it_once_somebody_types(tmp_path: P
     assert loaded.strip() == "1 True ['pydantic_ai', 'anthropic']"
 
 
+def test_a_prompt_that_was_prepared_for_loads_nothing_of_its_protocol(tmp_path: Path) -> None:
+    """Library, SDK, client and Enso's own modules are there: the first prompt imports none."""
+    source = (
+        "import sys, threading\n"
+        "from pathlib import Path\n"
+        "from enso.host.contract import RunSettled\n"
+        "from enso.host.runtimes.builtin import BuiltinRuntimes\n"
+        "from enso.host.session_file import SessionFile\n"
+        "from tests.model_server import configure, serve\n"
+        "root = Path(sys.argv[1])\n"
+        "server = serve()\n"
+        "configure(root, server.url)\n"
+        "runtimes = BuiltinRuntimes(root, 'labserver/lab-coder')\n"
+        "runtimes.prepare()\n"
+        "[one.join(60) for one in threading.enumerate() if one.name == 'enso-preparation']\n"
+        "before = set(sys.modules)\n"
+        "runtime, done = runtimes.build(SessionFile.create(root, 'a', root)), threading.Event()\n"
+        "runtime.listen(lambda event: isinstance(event, RunSettled) and done.set())\n"
+        "runtime.prompt('Hello')\n"
+        "done.wait(60)\n"
+        "names = ('enso', 'openai', 'pydantic', 'httpx', 'ssl')\n"
+        "print([name for name in set(sys.modules) - before if name.startswith(names)])\n"
+        "print(len(server.requests()))\n"
+        "runtimes.close()\n"
+    )
+    command = [sys.executable, "-c", source, str(tmp_path)]
+    loaded = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=True).stdout
+    assert loaded.split("\n")[:2] == ["[]", "1"]
+
+
 def test_preparing_without_a_model_does_nothing(tmp_path: Path) -> None:
     """A page may say that somebody types when nothing could be asked: that is no fault."""
     runtimes = BuiltinRuntimes(tmp_path, "nobody/nothing")

@@ -100,8 +100,7 @@ class Answer:
             self._response = stream.get
             async for event in stream:
                 self._tell_event(event)
-        response = self._response() if self._response else ModelResponse(parts=[])
-        return ending_of(response, self._model)
+            return ending_of(stream.get(), self._model)
 
     def failed(self, error: BaseException) -> Ending:
         """The ending for an exception of ``stream``."""

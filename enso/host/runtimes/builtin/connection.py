@@ -71,13 +71,27 @@ class Connections:
         if known is not None:
             return known
         library_model = self._build(model, access)
+        self._have_loaded(model.api)
         with self._lock:
             self.builds += 1
-            if model.api not in self._loaded:
-                self._loaded.add(model.api)  # with the first one came its protocol's SDK
-                stays()
             self._built = [*self._built[1 - _KEPT_MODELS :], (model, access, library_model)]
         return library_model
+
+    def prepare(self, model: Model) -> None:
+        """Do now what the first request to this model would wait for; may block.
+
+        Its protocol's SDK is loaded and the client made. No key is read, so no model is kept.
+        """
+        self._build(model, Access(key=None, headers={}))
+        self._have_loaded(model.api)
+
+    def _have_loaded(self, api: str) -> None:
+        """With the first model of a protocol came its SDK."""
+        with self._lock:
+            known = api in self._loaded
+            self._loaded.add(api)
+        if not known:
+            stays()
 
     def _build(self, model: Model, access: Access) -> LibraryModel:
         build = {
@@ -149,8 +163,10 @@ def _openai_provider(
         default_headers=headers,
         max_retries=0,
     )
-    send_as_is(sdk.chat.completions, "messages", "tools")
-    send_as_is(sdk.responses, "input", "tools")
+    if model.api == "openai-responses":
+        send_as_is(sdk.responses, "input", "tools")
+    else:
+        send_as_is(sdk.chat.completions, "messages", "tools")
     if model.provider == "openai":
         return OpenAIProvider(openai_client=sdk)
     # What the environment says of an account with OpenAI is for OpenAI.

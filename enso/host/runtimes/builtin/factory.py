@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import threading
 from collections.abc import Callable, Coroutine, Mapping, Sequence
 from concurrent.futures import Future
 from pathlib import Path
@@ -73,9 +74,12 @@ class BuiltinRuntimes:
         self._timeouts = timeouts or Timeouts()
         self._worker = Worker("enso-builtin")
         self._local = LocalModel()
-        self._preparation = Preparation(self._local)
+        self._preparation = Preparation(
+            self._local, lambda model: self._open_connections().prepare(model)
+        )
         self._connections: Connections | None = None
         self._has_built = False
+        self._lock = threading.Lock()
 
     # -- the contract -----------------------------------------------------------------------------
 
@@ -235,12 +239,13 @@ class BuiltinRuntimes:
         return choose_model(self._files.current(), name, self._default_model)
 
     def _open_connections(self) -> Connections:
-        """The clients of the loop; made in it, by the first request."""
+        """The clients of the loop; made for its first request, or before it."""
         from enso.host.runtimes.builtin.connection import Connections  # noqa: PLC0415
 
-        if self._connections is None:
-            self._connections = Connections(self._timeouts)
-        return self._connections
+        with self._lock:
+            if self._connections is None:
+                self._connections = Connections(self._timeouts)
+            return self._connections
 
     async def _close_connections(self) -> None:
         if self._connections is not None:

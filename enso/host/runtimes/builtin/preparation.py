@@ -1,7 +1,8 @@
-"""What the first prompt needs and a page does not, loaded before it comes.
+"""What the first prompt needs and a page does not, made ready before it comes.
 
 The library and a provider's SDK take more than a second to import: a person types meanwhile. Loads
-modules and starts the bundled model's process; reads no key and speaks to no provider.
+modules, reads the certificates and starts the bundled model's process; reads no key and speaks to
+no provider.
 """
 
 from __future__ import annotations
@@ -9,7 +10,7 @@ from __future__ import annotations
 import importlib
 import logging
 import threading
-from collections.abc import Mapping
+from collections.abc import Callable
 from typing import Final
 
 from enso.host.runtimes.builtin.library import load_library
@@ -18,19 +19,19 @@ from enso.host.runtimes.models.model import Model
 
 log = logging.getLogger(__name__)
 
-_PROTOCOLS: Final[Mapping[str, tuple[str, ...]]] = {
-    "openai-completions": ("pydantic_ai.models.openai", "openai.resources.chat"),
-    "openai-responses": ("pydantic_ai.models.openai", "openai.resources.responses"),
-    "anthropic-messages": ("pydantic_ai.models.anthropic", "anthropic.resources.beta"),
-    "google-generative-ai": ("pydantic_ai.models.google",),
-}
+_RUNS: Final = "enso.host.runtimes.builtin.runtime"
+"""With what it imports, half of this package: no page needs it."""
 
 
 class Preparation:
-    """Prepares each protocol once, in the background. Thread-safe."""
+    """Prepares each protocol once, in the background. Thread-safe.
 
-    def __init__(self, local: LocalModel) -> None:
+    ``prepare`` makes ready for a model, once the library is loaded. It may block.
+    """
+
+    def __init__(self, local: LocalModel, prepare: Callable[[Model], None]) -> None:
         self._local = local
+        self._prepare = prepare
         self._lock = threading.Lock()
         self._begun: set[str] = set()
 
@@ -48,8 +49,11 @@ class Preparation:
 
     def _load(self, model: Model) -> None:
         load_library()
-        for name in _PROTOCOLS[model.api]:
-            importlib.import_module(name)
+        importlib.import_module(_RUNS)
+        try:
+            self._prepare(model)
+        except Exception:  # a configuration that no client can be made of: its prompt fails as well
+            log.exception("Enso could not prepare for %s", model.label)
         if model.local:
             try:
                 self._local.endpoint()

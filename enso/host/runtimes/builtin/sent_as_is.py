@@ -43,15 +43,14 @@ def send_contents_as_is(models: Any) -> None:
     """Have Google's SDK (its ``aio.models``) send a conversation without walking it."""
     ask: Create = models.generate_content_stream
 
-    async def ask_unwalked(*, contents: Any, config: Any, **params: Any) -> Any:
+    async def ask_unwalked(*, contents: Any, config: dict[str, Any], **params: Any) -> Any:
         plain = plain_contents(contents)
-        if plain is not None:
-            options = config.get("http_options") or {}
-            body = {**(options.get("extra_body") or {}), "contents": plain}
-            config = {**config, "http_options": {**options, "extra_body": body}}
-        return await ask(
-            contents=contents if plain is None else [_STAND_IN], config=config, **params
-        )
+        if plain is None:
+            return await ask(contents=contents, config=config, **params)
+        options: dict[str, Any] = config.get("http_options") or {}
+        body: dict[str, Any] = {**(options.get("extra_body") or {}), "contents": plain}
+        sent: dict[str, Any] = {**config, "http_options": {**options, "extra_body": body}}
+        return await ask(contents=[_STAND_IN], config=sent, **params)
 
     models.generate_content_stream = ask_unwalked
 
