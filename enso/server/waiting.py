@@ -43,7 +43,12 @@ def _shown(text: str) -> str:
 def queue_shape(items: Iterable[contract.QueuedPrompt]) -> list[wire.QueuedPrompt]:
     """The queue as it is sent."""
     return [
-        wire.QueuedPrompt(id=item.id, message=mended(item.message), when=item.when)
+        wire.QueuedPrompt(
+            id=item.id,
+            message=mended(item.message),
+            when=item.when,
+            fixed=None if item.can_be_taken_back else True,
+        )
         for item in items
     ]
 
@@ -79,6 +84,7 @@ def activity_shape(activity: contract.Activity | None) -> wire.Activity | None:
         until=iso_time(activity.until),
         attempt=activity.attempt or None,
         attempts=activity.attempts or None,
+        fixed=None if activity.can_be_cut_short else True,
     )
 
 

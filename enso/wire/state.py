@@ -18,7 +18,10 @@ class Context(Shape):
 
 
 class Activity(Shape):
-    """What a run does now. ``until``: ISO 8601, when a wait ends; ``attempt`` of ``attempts``."""
+    """What a run does now. ``until``: ISO 8601, when a wait ends; ``attempt`` of ``attempts``.
+
+    ``fixed``: the wait cannot be ended by trying again at once.
+    """
 
     kind: Literal[
         "asking", "answering", "tools", "retry-wait", "compacting", "stopping", "needs-you"
@@ -27,6 +30,7 @@ class Activity(Shape):
     until: str | None = left_out()
     attempt: int | None = left_out()
     attempts: int | None = left_out()
+    fixed: bool | None = left_out()
 
 
 class Status(Shape):
@@ -71,11 +75,12 @@ class Dialog(Shape):
 
 
 class QueuedPrompt(Shape):
-    """A prompt that waits its turn."""
+    """A prompt that waits its turn. ``fixed``: it cannot be taken back."""
 
     id: str
     message: str
     when: Literal["steer", "after"]
+    fixed: bool | None = left_out()
 
 
 class Widget(Shape):

@@ -11,6 +11,7 @@ import pytest
 
 from enso.host.contract import (
     Activity,
+    ActivityChanged,
     EntryStored,
     ModelInUse,
     PartDelta,
@@ -160,13 +161,23 @@ def test_retries_are_waits_of_one_run(
     # The client of 0.73 asks three times before pi hears of it.
     server.script([*[Reply(status=503, body="busy")] * 3, Reply(text=("Now.",))])
     assert thread.run("Try") == RunSettled("complete")
-    assert "retry-wait" in thread.activities
+    told = [event.activity for event in thread.told(ActivityChanged)]
+    waits = [activity for activity in told if activity.kind == "retry-wait"]
+    assert waits
+    assert not any(wait.can_be_cut_short for wait in waits)
+    assert not thread.runtime.retry_now()
     assert len(thread.told(RunSettled)) == 1
     assert thread.last_answer["content"] == [{"type": "text", "text": "Now."}]
 
 
-def test_what_is_queued_is_said_in_the_same_run(thread: LiveThread, server: ModelServer) -> None:
-    """Steering before what waits for the end; each is told as queued, then as delivered."""
+def test_what_is_queued_is_said_in_the_same_run(
+    thread: LiveThread, server: ModelServer, pi: RealPi
+) -> None:
+    """Steering before what waits for the end; each is told as queued, then as delivered.
+
+    What waits can be taken back from pi 1 alone, and says so.
+    """
+    can = pi.version.startswith("1.")
     call = {"name": "bash", "args": {"command": "until [ -e go ]; do sleep 0.05; done"}}
     let_run(thread)
     server.script([Reply(tools=[call])])
@@ -175,6 +186,17 @@ def test_what_is_queued_is_said_in_the_same_run(thread: LiveThread, server: Mode
     after = thread.runtime.queue("Then sum up", when="after")
     steer = thread.runtime.queue("Only the orders", when="steer")
     thread.wait_until(lambda: [item.id for item in thread.runtime.queued()] == [steer, after])
+    assert {item.can_be_taken_back for item in thread.runtime.queued()} == {can}
+    if can:
+        mind = thread.runtime.queue("Never mind", when="after")
+        thread.wait_until(lambda: mind in {item.id for item in thread.runtime.queued()})
+        taken = thread.runtime.take_back(mind)
+        assert taken is not None
+        assert taken.message == "Never mind"
+        words = ["Only the orders", "Then sum up"]
+        thread.wait_until(lambda: [one.message for one in thread.runtime.queued()] == words)
+    else:
+        assert thread.runtime.take_back(steer) is None
     (thread.session.cwd / "go").touch()
     assert thread.wait_settled(2) == RunSettled("complete")
     said = [m["content"][0]["text"] for m in thread.messages() if m["role"] == "user"]

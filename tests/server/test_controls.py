@@ -104,6 +104,14 @@ def test_the_queue_shows_each_prompt_and_the_way_to_take_it_back() -> None:
     assert html in driven(queue=QUEUE)
 
 
+def test_what_cannot_be_taken_back_offers_no_way_to() -> None:
+    """Not every runtime lets a prompt go that it has."""
+    fixed = [item.model_copy(update={"fixed": True}) for item in QUEUE]
+    ((_, _, html),) = pieces(draw(wire.QueueFrame(queue=fixed)))
+    assert QUEUE[1].message in Page(html).text
+    assert "<form" not in html
+
+
 def test_an_empty_queue_is_nothing() -> None:
     """No space is left where nothing waits."""
     assert pieces(draw(wire.QueueFrame(queue=[]))) == [("queue-k", "innerMorph", "")]
@@ -222,6 +230,9 @@ def test_a_wait_is_counted_from_when_it_ends() -> None:
     assert f'<time aria-hidden="true" datetime="{until}" data-until>in ' in html
     assert words(html).startswith("Working · run 3 · trying again in ")
     assert words(html).endswith(" s, attempt 2 of 3")
+    fixed = busy_with("retry-wait", until=until, fixed=True)
+    ((_, _, html),) = pieces(draw(wire.StatusFrame(**dict(fixed))))
+    assert "data-until data-fixed>" in html
     over = busy_with("retry-wait", until="2020-01-01T00:00:00Z", attempt=1)
     ((_, _, html),) = pieces(draw(wire.StatusFrame(**dict(over))))
     assert words(html) == "Working · run 3 · trying again now, attempt 1"

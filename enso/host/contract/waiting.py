@@ -50,11 +50,15 @@ class DialogAnswer:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class QueuedPrompt:
-    """A message that waits: ``steer`` for the current tools, ``after`` for the run to settle."""
+    """A message that waits: ``steer`` for the current tools, ``after`` for the run to settle.
+
+    ``can_be_taken_back``: whether ``take_back`` can do anything for it, as long as it waits.
+    """
 
     id: str
     message: str
     when: Literal["steer", "after"]
+    can_be_taken_back: bool = True
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -62,7 +66,7 @@ class Activity:
     """What a busy run is doing now, for the status line.
 
     ``until`` (ms since the epoch) is when a ``retry-wait`` ends; ``attempt`` of ``attempts`` is the
-    retry that follows it.
+    retry that follows it. ``can_be_cut_short``: whether ``retry_now`` can end it.
     """
 
     kind: Literal[
@@ -72,6 +76,7 @@ class Activity:
     until: int | None = None
     attempt: int = 0
     attempts: int = 0
+    can_be_cut_short: bool = True
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -40,7 +40,11 @@ def test_an_old_version_lacks_what_came_later(tmp_path: Path) -> None:
     """The protocol is told by the version alone."""
     protocol = Programs().ask(answering_version(tmp_path, "0.73.1")).protocol
     assert protocol == Protocol(
-        settles=False, takes_session_id=False, clears_queue=False, lists_entries=False
+        settles=False,
+        takes_session_id=False,
+        clears_queue=False,
+        lists_entries=False,
+        forks=False,
     )
 
 

@@ -259,6 +259,7 @@ class Translator:
                 until=_now_ms() + (count_of(record.get("delayMs")) or 0),
                 attempt=count_of(record.get("attempt")) or 0,
                 attempts=count_of(record.get("maxAttempts")) or 0,
+                can_be_cut_short=False,
             )
         )
 

@@ -32,25 +32,31 @@ class Waiting:
 class _Lane:
     waiting: list[Waiting] = field(default_factory=list[Waiting])
 
-    def take(self, texts: Sequence[str], when: When) -> None:
-        """Bring the items in line with pi's texts, which are in the order of delivery."""
+    def take(self, texts: Sequence[str], new: Callable[[str], QueuedPrompt]) -> None:
+        """Bring the items in line with pi's texts, which are in the order of delivery.
+
+        A text that nobody here sent is one that an extension queued: ``new`` makes an item of it.
+        """
         left = list(self.waiting)
-        self.waiting = [_match(left, text) or _foreign(text, when) for text in texts]
+        self.waiting = [_match(left, text) or Waiting(new(text), text=text) for text in texts]
         self.waiting += [one for one in left if one.text is None]
 
 
 class PiQueue:
-    """The queue of one thread; ``tell`` hears of every change. Thread-safe."""
+    """The queue of one thread; ``tell`` hears of every change. Thread-safe.
+
+    ``can_be_taken_back``: whether this pi lets anything be taken out again.
+    """
 
     def __init__(self, tell: Callable[[QueueChanged], None]) -> None:
         self._tell = tell
+        self.can_be_taken_back = True
         self._lock = threading.RLock()
         self._lanes: dict[When, _Lane] = {"steer": _Lane(), "after": _Lane()}
 
     def sending(self, message: str, images: Sequence[PromptImage], when: When) -> Waiting:
         """A message is about to be sent: the text that pi tells next is its."""
-        item = QueuedPrompt(id=uuid.uuid4().hex[:12], message=message, when=when)
-        waiting = Waiting(item, tuple(images))
+        waiting = Waiting(self._item(message, when), tuple(images))
         with self._lock:
             self._lanes[when].waiting.append(waiting)
         return waiting
@@ -66,8 +72,18 @@ class PiQueue:
         """Take in a ``queue_update``."""
         with self._lock:
             for when, name in FIELDS.items():
-                self._lanes[when].take(_texts(record.get(name)), when)
+                self._lanes[when].take(
+                    _texts(record.get(name)), lambda text, when=when: self._item(text, when)
+                )
             self._tell(QueueChanged(self.items))
+
+    def _item(self, message: str, when: When) -> QueuedPrompt:
+        return QueuedPrompt(
+            id=uuid.uuid4().hex[:12],
+            message=message,
+            when=when,
+            can_be_taken_back=self.can_be_taken_back,
+        )
 
     def clear(self) -> None:
         """Nothing waits any more."""
@@ -97,12 +113,6 @@ def _match(left: list[Waiting], text: str) -> Waiting | None:
         left.remove(found)
         found.text = text
     return found
-
-
-def _foreign(text: str, when: When) -> Waiting:
-    """An item that an extension queued."""
-    item = QueuedPrompt(id=uuid.uuid4().hex[:12], message=text, when=when)
-    return Waiting(item, text=text)
 
 
 def _texts(value: Any) -> list[str]:

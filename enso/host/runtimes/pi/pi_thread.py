@@ -122,6 +122,7 @@ class PiThread:
             raise
         self._log.start_anew()
         self._model = model_in_use(state.get("model"))
+        self._queue.can_be_taken_back = self._services.program.protocol.clears_queue
         self._services.learn_from(process, self._session.cwd)
         return process
 
