@@ -32,11 +32,15 @@ RowT = TypeVar("RowT", bound=PlacedRow)
 
 
 class ReadRows(NamedTuple, Generic[RowT]):
-    """The rows of a file as it is now, which are the caller's own; the last id is the leaf's."""
+    """The rows of a file as it is now, which are the caller's own; the last id is the leaf's.
+
+    ``skipped`` counts damaged lines.
+    """
 
     header: Header
     rows: list[RowT]
     last_id: str | None
+    skipped: int
 
 
 @dataclass(slots=True)
@@ -75,7 +79,11 @@ class KeptRows:
                 found = kept.found
         finally:
             self._let_go()
-        return ReadRows(found.header, rows, found.last_id) if found is not None else None
+        return (
+            ReadRows(found.header, rows, found.last_id, found.skipped)
+            if found is not None
+            else None
+        )
 
     def _read(self, kept: _Kept, stream: BinaryIO, shape: Shape[Any, RowT]) -> list[RowT]:
         status = os.fstat(stream.fileno())

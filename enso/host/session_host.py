@@ -11,7 +11,7 @@ from collections.abc import Callable, Sequence
 from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
-from typing import Any, Protocol, TypeVar, runtime_checkable
+from typing import Protocol, runtime_checkable
 from weakref import WeakValueDictionary
 
 from enso.host.cache_directory import CacheDirectory
@@ -31,6 +31,7 @@ from enso.host.contract import (
     SessionDirectoryRefused,
     SessionNotWritten,
     SessionUnreadable,
+    StoredEntries,
     StoredLog,
     StoredThread,
     StoredThreadContext,
@@ -42,9 +43,7 @@ from enso.host.contract import (
     ThreadTree,
 )
 from enso.host.decode import decode_branch, decode_entry
-from enso.host.entry_text import entry_text
 from enso.host.hosted_thread import SessionThread
-from enso.host.kept_rows import KeptRows, ReadRows
 from enso.host.modes import fresh_mode, stored_mode
 from enso.host.pages import page_of
 from enso.host.project_files import fitting_files
@@ -53,21 +52,17 @@ from enso.host.session_checks import directory_checks
 from enso.host.session_file import SessionFile
 from enso.host.session_fork import forked_entries, is_conversation
 from enso.host.session_listing import SessionListing
-from enso.host.session_log import Header, SessionLog, open_sized, read_session
+from enso.host.session_log import SessionLog, open_sized
 from enso.host.session_pages import NotTold, PageWanted, SessionPages
-from enso.host.session_rows import PlacedRow, Shape
 from enso.host.session_tail import Counters
 from enso.host.session_trash import SessionTrash
 from enso.host.session_tree import labels_of, tree_of
 from enso.host.session_watch import SessionWatch
-from enso.host.stats import stats_of_rows
-from enso.host.stats_rows import STATS
 from enso.host.usage import total_usage
+from enso.host.whole_readings import WholeReadings
 from enso.projects import Projects
 from enso.thread_ids import is_thread_id, refused_id_sentence
 from enso.transcript import ImagePart, TranscriptEntry, image_of
-
-RowT = TypeVar("RowT", bound=PlacedRow)
 
 
 class RuntimeFactory(Protocol):
@@ -133,7 +128,7 @@ class SessionHost:
         self._listing = SessionListing(self._sessions_dir, projects)
         self._watch = SessionWatch(self._sessions_dir, self._listing)
         self._pages = SessionPages(runtimes.provider_name)
-        self._rows = KeptRows(self._pages.counters)
+        self._whole = WholeReadings(self._pages.counters, runtimes.provider_name)
         self._trash = SessionTrash(agent_dir, projects)
         self._cache = CacheDirectory(cache_dir, agent_dir)
         self._finder = Finder(self._cache.path / "search.sqlite", self._listing.rows)
@@ -252,6 +247,13 @@ class SessionHost:
         """How much was read of files for pages."""
         return self._pages.counters
 
+    def read_stored_entries(
+        self, thread_id: str, *, size: int, behind: int = 0
+    ) -> StoredEntries | None:
+        """A stretch of the branch: no more than its entries is decoded."""
+        stored = self.stored_thread(thread_id)
+        return self._whole.entries(stored, behind=behind, size=size) if stored else None
+
     def read_stored_thread_context(self, thread_id: str) -> StoredThreadContext | None:
         """A stored thread's context, request by request; read cold."""
         found = self._read(thread_id)
@@ -271,35 +273,21 @@ class SessionHost:
 
     def read_stored_entry(self, thread_id: str, entry_id: str) -> str | None:
         """An entry as the file has it, as JSON to be looked at."""
-        found = self._read(thread_id)
-        return entry_text(found[1].entries, entry_id) if found is not None else None
-
-    def _read_rows(
-        self, thread_id: str, shape: Shape[Any, RowT]
-    ) -> tuple[StoredThread, ReadRows[RowT]] | None:
-        """A thread's row, and of its file what a kind of reading needs; ``None`` as below."""
         stored = self.stored_thread(thread_id)
-        if stored is None:
-            return None
-        with suppress(OSError):
-            read = self._rows.read(stored.path, shape)
-            if read is not None and _is_of(stored, read.header):
-                return stored, read
-        return None
+        return self._whole.entry(stored, entry_id) if stored is not None else None
 
     def _read(self, thread_id: str) -> tuple[StoredThread, SessionLog] | None:
         """A thread's row and its file; ``None``: no file, or not served."""
         stored = self.stored_thread(thread_id)
-        log = _read(stored) if stored is not None else None
+        log = self._whole.log(stored) if stored is not None else None
         return (stored, log) if stored is not None and log is not None else None
 
     def read_stored_thread_stats(self, thread_id: str) -> StoredThreadStats | None:
         """What a stored thread used: its file is read once. ``None``: no file, or not served."""
-        found = self._read_rows(thread_id, STATS)
-        if found is None:
+        stored = self.stored_thread(thread_id)
+        stats = self._whole.stats(stored) if stored is not None else None
+        if stored is None or stats is None:
             return None
-        stored, read = found
-        stats = stats_of_rows(read.rows, read.last_id)
         return StoredThreadStats(id=stored.id, cwd=stored.cwd, stats=stats)
 
     def open_stored_log(self, thread_id: str) -> StoredLog | None:
@@ -430,17 +418,3 @@ class SessionHost:
         self._finder.close()
         self._cache.close()
         self._runtimes.close()
-
-
-def _read(stored: StoredThread) -> SessionLog | None:
-    """The file of a row; ``None`` when it went or now holds something else."""
-    try:
-        log = read_session(stored.path)
-    except OSError:
-        return None
-    return log if log is not None and _is_of(stored, log.header) else None
-
-
-def _is_of(stored: StoredThread, header: Header) -> bool:
-    """Whether the file of a row still is that thread's."""
-    return header.id == stored.id and Path(header.cwd) == stored.cwd

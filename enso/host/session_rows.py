@@ -59,18 +59,18 @@ class Shape(Generic[LineT, RowT]):
     """One kind of reading: how a line is decoded, and the row that it becomes.
 
     ``decode`` raises for a line that does not fit; ``line_of`` makes the same of any stored entry.
-    ``row`` is given the line, its id and its parent. ``unpack`` makes rows of what
+    ``row`` is given the line, its id, its parent and where it begins. ``unpack`` makes rows of what
     ``msgspec.msgpack`` made of them.
     """
 
     decode: Callable[[bytes], LineT]
     line_of: Callable[[Entry], LineT]
-    row: Callable[[LineT, str, str | None], RowT]
+    row: Callable[[LineT, str, str | None, int], RowT]
     unpack: Callable[[bytes], list[RowT]]
 
-    def of_entry(self, entry: Entry) -> RowT:
+    def of_entry(self, entry: Entry, offset: int = 0) -> RowT:
         """The row of an entry that was read by other means, with its id and its parent."""
-        return self.row(self.line_of(entry), entry["id"], entry["parentId"])
+        return self.row(self.line_of(entry), entry["id"], entry["parentId"], offset)
 
     def rows_of(self, entries: Iterable[Entry]) -> list[RowT]:
         """The rows of such entries."""
@@ -91,6 +91,8 @@ class FileRows(Generic[RowT]):
     last_id: str | None = None
     """The id of the last entry: the leaf."""
     torn: bool = False
+    skipped: int = 0
+    """How many damaged lines there are."""
 
     @property
     def can_grow(self) -> bool:
@@ -116,7 +118,9 @@ def read_rows(
 
 def _begun(stream: BinaryIO, counters: Counters) -> FileRows[Any] | None:
     """Read up to and with the header, which the first value of the file must be."""
+    skipped = 0
     for line in read_lines(stream):
+        skipped += line.damaged
         counters.lines_parsed += 1
         counters.bytes_read += len(line.raw)
         if not line.counts:
@@ -125,7 +129,8 @@ def _begun(stream: BinaryIO, counters: Counters) -> FileRows[Any] | None:
         if header is None or not is_thread_id(header.id):
             return None
         torn = not line.raw.endswith(b"\n")
-        return FileRows(header=header, consumed=line.offset + len(line.raw), torn=torn)
+        consumed = line.offset + len(line.raw)
+        return FileRows(header=header, consumed=consumed, torn=torn, skipped=skipped)
     return None
 
 
@@ -157,7 +162,8 @@ class _Walk(Generic[LineT, RowT]):
             else:
                 # Nearly every entry follows the one before it: both share one text.
                 last_id, parent_id = found.last_id, line.parentId
-                add(to_row(line, line.id, last_id if parent_id == last_id else parent_id or None))
+                parent = last_id if parent_id == last_id else parent_id or None
+                add(to_row(line, line.id, parent, offset))
                 found.last_id = line.id
             offset += len(raw)
             found.torn = raw[-1] != _NEWLINE
@@ -170,11 +176,12 @@ class _Walk(Generic[LineT, RowT]):
         if self._regular:
             self._adopter.last_id = self._found.last_id
         (line,) = read_lines((raw,), offset)
+        self._found.skipped += line.damaged
         entry = self._adopter.adopt(line)
         if entry is None:
             return None
         self._found.last_id = entry["id"]
-        return self._shape.of_entry(entry)
+        return self._shape.of_entry(entry, offset)
 
 
 class RowTree(Generic[RowT]):

@@ -146,7 +146,7 @@ def _known(text: str | None) -> str:
     return intern(text) if text else ""
 
 
-def _row(line: _Line, entry_id: str, parent: str | None) -> StatsRow:
+def _row(line: _Line, entry_id: str, parent: str | None, _offset: int) -> StatsRow:
     message = line.message if line.type == "message" else None
     if message is None:
         return _row_of_other(line, entry_id, parent)

@@ -26,6 +26,8 @@ from enso.server.services import Services
 
 PACKAGES = ("flask", "gunicorn", "pydantic", "pydantic-ai-slim", "simple-websocket", "xllamacpp")
 LOG_NAME = "thread.jsonl"
+MOST_ENTRIES = 1000
+"""Entries of the branch in the inspection, the last ones: all are in the log."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -38,7 +40,9 @@ class BundleFile:
 
 FILES = (
     BundleFile(name=LOG_NAME, holds="the thread as it is stored, every branch"),
-    BundleFile(name="inspection.json", holds="what this server holds of it, and its last events"),
+    BundleFile(
+        name="inspection.json", holds="what this server holds of it: its last entries and events"
+    ),
     BundleFile(name="log.txt", holds="the last lines of this server’s log"),
     BundleFile(
         name="configuration.json", holds="settings and models, without keys; what was checked"
@@ -56,7 +60,7 @@ class Bundle:
         self._services = services
         self._thread_id = thread_id
         self._keep = keep
-        self._reading = services.read(thread_id)
+        self._reading = services.page(thread_id, before=None)
         self._report = services.host.report()
         known = (*self._report.secrets, *environment_secrets(os.environ), *services.own_secrets)
         self._redactor = Redactor(known, keep=keep)
@@ -101,9 +105,11 @@ class Bundle:
     def _inspection(self) -> Any:
         with self._services.registry.at(self._thread_id) as slot:
             if slot.live is not None:
-                return inspection(self._thread_id, slot.live).model_dump(mode="json")
+                told = inspection(self._thread_id, slot.live).model_dump(mode="json")
+                return {**told, "entries": told["entries"][-MOST_ENTRIES:]}
         reading = self._reading
-        entries = [inspected(entry).model_dump(mode="json") for entry in reading.entries]
+        stored = self._services.host.read_stored_entries(self._thread_id, size=MOST_ENTRIES)
+        entries = stored.entries if stored is not None else ()
         return {
             "threadId": self._thread_id,
             "projectId": reading.project_id,
@@ -113,7 +119,7 @@ class Bundle:
             "permissionMode": reading.permission_mode.mode,
             "usage": reading.usage.model_dump(mode="json"),
             "skippedLines": reading.skipped_lines,
-            "entries": entries,
+            "entries": [inspected(entry).model_dump(mode="json") for entry in entries],
         }
 
     def _configuration(self) -> Any:

@@ -45,14 +45,20 @@ PAGE_ROWS: Final = 100
 """Rows on one page: entries, requests or elements."""
 
 MOST_EVENTS: Final = 100
+_MOST_ENTRIES: Final = 1 << 40
 _LINE: Final = 200
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Held:
-    """A thread as it is held: its branch, and what is said of where it is kept."""
+    """A thread as it is held: a page of its branch, and what is said of where it is kept.
+
+    ``behind`` of its ``total`` entries are newer than the page.
+    """
 
     entries: Sequence[transcript.TranscriptEntry]
+    behind: int
+    total: int
     facts: list[tuple[str, str]]
     events: list[wire.EmittedEvent]
 
@@ -63,8 +69,7 @@ def blueprint(services: Services) -> Blueprint:
 
     @pages.get("/threads/<thread_id>/entries")
     def entries(thread_id: str) -> Response:  # pyright: ignore[reportUnusedFunction]
-        held = _held(services, thread_id)
-        view = _entries_view(_behind(services, thread_id), held, _start(len(held.entries)))
+        view = _entries_view(_behind(services, thread_id), _held(services, thread_id))
         return _answer(services, "_entries.html", view)
 
     @pages.get("/threads/<thread_id>/entries/<path:entry_id>")
@@ -146,6 +151,7 @@ def _held(services: Services, thread_id: str) -> _Held:
     if hosted is None:
         return _stored(services, thread_id)
     seen = hosted.inspect()
+    total, start = len(seen.entries), _start(len(seen.entries))
     extensions = ", ".join(hosted.loaded_extension_paths)
     facts = [
         ("Thread", seen.session_id),
@@ -157,7 +163,9 @@ def _held(services: Services, thread_id: str) -> _Held:
         *([("Extensions", extensions)] if extensions else []),
     ]
     return _Held(
-        entries=seen.entries,
+        entries=seen.entries[max(0, total - start - PAGE_ROWS) : total - start],
+        behind=start,
+        total=total,
         facts=facts,
         events=told_events(hosted.emitted_events())[-MOST_EVENTS:],
     )
@@ -166,7 +174,11 @@ def _held(services: Services, thread_id: str) -> _Held:
 def _stored(services: Services, thread_id: str) -> _Held:
     row, stored = services.host.stored_thread(thread_id), None
     if row is not None:
-        stored = services.host.read_stored_thread(thread_id)
+        start = _start(_MOST_ENTRIES)
+        stored = services.host.read_stored_entries(thread_id, size=PAGE_ROWS, behind=start)
+        if stored is not None and start != _start(stored.total):
+            start = _start(stored.total)
+            stored = services.host.read_stored_entries(thread_id, size=PAGE_ROWS, behind=start)
     if row is None or stored is None:
         services.read(thread_id)  # says what is missing; it may have come in this very moment
         raise Refused(404, "thread-not-found", "There is no stored thread under this id.")
@@ -178,17 +190,18 @@ def _stored(services: Services, thread_id: str) -> _Held:
     ]
     if stored.skipped_lines:
         facts.append(("Damage", count(stored.skipped_lines, "line") + " that cannot be read"))
-    return _Held(entries=stored.entries, facts=facts, events=[])
+    behind = stored.total - stored.start - len(stored.entries)
+    return _Held(entries=stored.entries, behind=behind, total=stored.total, facts=facts, events=[])
 
 
-def _entries_view(behind: Behind, held: _Held, start: int) -> EntriesView:
-    total = len(held.entries)
-    places = range(total - 1 - start, max(total - 1 - start - PAGE_ROWS, -1), -1)
+def _entries_view(behind: Behind, held: _Held) -> EntriesView:
+    last = held.total - held.behind
+    numbered = list(enumerate(held.entries, last - len(held.entries)))[::-1]
     return EntriesView(
         behind=behind,
         facts=[(name, mended(value)) for name, value in held.facts],
-        rows=[_entry_row(behind.thread_id, place, held.entries[place]) for place in places],
-        steps=_steps("entries", behind.thread_id, total, start, "entries"),
+        rows=[_entry_row(behind.thread_id, place, entry) for place, entry in numbered],
+        steps=_steps("entries", behind.thread_id, held.total, held.behind, "entries"),
         events=held.events,
     )
 

@@ -17,6 +17,7 @@ from typing import Any, cast
 
 import orjson
 
+from enso.server.secret_gate import SecretGate
 from enso.server.secret_shapes import SHAPES
 
 _NAME_OF_SECRET = re.compile(r"KEY|TOKEN|SECRET|PASSW|CREDENTIAL", re.IGNORECASE)
@@ -71,7 +72,13 @@ class Redactor:
     def __init__(self, known: Iterable[str] = (), *, keep: bool = False) -> None:
         worth = {value for value in known if is_worth_hiding(value)}
         # The longest first: one may be a part of another.
-        self._known = sorted(worth, key=lambda value: (-len(value), value))
+        longest_first = sorted(worth, key=lambda value: (-len(value), value))
+        self._known = [
+            form
+            for value in longest_first
+            for form in sorted({value, json.dumps(value)[1:-1]}, key=lambda form: -len(form))
+        ]
+        self._gate = SecretGate(longest_first)
         self._keep = keep
         self.findings = Findings()
 
@@ -83,13 +90,20 @@ class Redactor:
 
     def value(self, value: Any, file: str, place: str = "") -> Any:
         """A JSON value without the secrets in its texts, names of fields among them."""
+        if not self._gate.holds(json.dumps(value, ensure_ascii=False).encode(errors="replace")):
+            return value
         found: list[str] = []
         clean = self._in_value(value, found)
         self.findings.take(found, file, place)
         return value if self._keep else clean
 
     def json_line(self, line: bytes, file: str, place: str) -> bytes:
-        """A line of JSON without its secrets; as it was where it has none, or is no JSON at all."""
+        """A line of JSON without its secrets; as it was where it has none, or is no JSON at all.
+
+        A line of which the bytes tell that it has none is not parsed.
+        """
+        if not self._gate.holds(line):
+            return line
         try:
             value = _loaded(line)
         except (ValueError, RecursionError):
@@ -129,11 +143,10 @@ class Redactor:
 
     def _cleaned(self, text: str) -> tuple[str, list[str]]:
         found: list[str] = []
-        for value in self._known:
-            for form in {value, json.dumps(value)[1:-1]}:
-                if form in text:
-                    found += ["known key"] * text.count(form)
-                    text = text.replace(form, words_for("known key"))
+        for form in self._known:
+            if form in text:
+                found += ["known key"] * text.count(form)
+                text = text.replace(form, words_for("known key"))
         for shape in SHAPES:
             if any(hint in text for hint in shape.hints):
                 text = shape.pattern.sub(_Replacement(shape.kind, found), text)

@@ -172,6 +172,21 @@ def test_a_stored_thread_reads_cold(store: Store) -> None:
     assert store.built() == 0
 
 
+def test_a_stretch_of_a_stored_branch_is_read(store: Store) -> None:
+    """The last entries, those before them, and none beyond the first; nothing is built."""
+    turns = [("user" if number % 2 else "assistant", f"{number}") for number in range(1, 8)]
+    store.put("t1", *turns)
+    for behind, size, told in ((0, 2, ["6", "7"]), (5, 9, ["1", "2"]), (9, 2, [])):
+        read = store.host.read_stored_entries("t1", size=size, behind=behind)
+        assert read is not None
+        assert texts(read.entries) == told
+        assert read.total == 7
+        assert read.start == max(0, 7 - behind - len(told))
+        assert read.cwd == store.project
+    assert store.host.read_stored_entries("t2", size=1) is None
+    assert store.built() == 0
+
+
 def test_a_stored_thread_is_read_page_by_page(store: Store) -> None:
     """The last page, the one before a message, and everything from a message on; beside each what
     is said of the whole thread."""

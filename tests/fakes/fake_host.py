@@ -50,6 +50,7 @@ from enso.host.contract import (
     SessionDirectoryRefused,
     SessionNotWritten,
     SessionUnreadable,
+    StoredEntries,
     StoredLog,
     StoredThread,
     StoredThreadContext,
@@ -301,6 +302,20 @@ class FakeHost:
                 name=stored.name,
                 labels=stored.tree.labels(),
             )
+
+    def read_stored_entries(
+        self, thread_id: str, *, size: int, behind: int = 0
+    ) -> StoredEntries | None:
+        """A stretch of a stored thread's transcript."""
+        read = self.read_stored_thread(thread_id)
+        if read is None:
+            return None
+        total = len(read.entries)
+        end = max(0, total - behind)
+        start = max(0, end - size)
+        return StoredEntries(
+            id=read.id, cwd=read.cwd, entries=read.entries[start:end], start=start, total=total
+        )
 
     def read_stored_thread_context(self, thread_id: str) -> StoredThreadContext | None:
         """A stored thread's context, request by request."""

@@ -34,7 +34,7 @@ def says_the_same(content: bytes, log: SessionLog | None) -> None:
             continue
         assert found is not None
         assert found.header == log.header
-        assert found.torn == log.torn
+        assert (found.torn, found.skipped) == (log.torn, log.skipped)
         assert found.last_id == (log.entries[-1]["id"] if log.entries else None)
         assert found.rows == shape.rows_of(log.entries)
 

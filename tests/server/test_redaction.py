@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import random
 import string
+from contextlib import suppress
 
 import pytest
 from hypothesis import given
@@ -164,6 +165,51 @@ def test_a_field_is_known_by_its_name() -> None:
     clean = redactor.value({"password": "hunter2hunter2", "other": "hunter2hunter2"}, "f", "line 3")
     assert clean == {"password": "[redacted value of a field]", "other": "hunter2hunter2"}
     assert redactor.findings.places == {"f": ["line 3"]}
+
+
+FRAMED = [
+    frame.replace("{{", "{").replace("}}", "}").replace("{}", letters)
+    for frame in (frame for frames in IN_A_FRAME.values() for frame in frames)
+    for letters in (some(12), some(24), "éàü-1234567890", "1a" + "é" * 12)
+]
+SPOKEN = st.sampled_from([secret for secrets in SECRETS.values() for secret in secrets] + FRAMED)
+NAMES = st.sampled_from(["password", "api-key", "AWS_SECRET", "accessToken", "Auth-Token", "other"])
+BESIDE = st.sampled_from(["", " ", "\n", "\t", "\u00a0", "\u2028", "é", '"', "\\", "/", "a", "7"])
+
+
+@given(SPOKEN | st.just("Straße/7-Гора"), NAMES, BESIDE, BESIDE, st.data())
+def test_no_line_with_a_secret_is_let_by_unread(
+    secret: str, name: str, before: str, behind: str, data: st.DataObject
+) -> None:
+    """However it is written, with escapes or without, as JSON in JSON, in a line that is torn."""
+    redactor = Redactor(["Straße/7-Гора"])
+    value: object = data.draw(
+        st.sampled_from([f"{before}{secret}{behind}", {name: secret}, f"{name}{behind}='{secret}'"])
+    )
+    for ascii_only in data.draw(st.lists(st.booleans(), min_size=1, max_size=3)):
+        value = json.dumps(value, ensure_ascii=ascii_only)
+    line = str(value).encode()
+    if data.draw(st.booleans()):
+        line = line.replace(b"/", b"\\/")
+    line = line[: len(line) - data.draw(st.sampled_from([0, 0, 1]))]
+    found = Redactor(["Straße/7-Гора"])
+    with suppress(ValueError):
+        told = json.loads(line)
+        found.text(told if isinstance(told, str) else f'{name}="{secret}"', "f")
+    redactor.json_line(line, "f", "1")
+    assert redactor.findings.total >= found.findings.total
+
+
+def test_what_an_image_is_hides_no_secret_beside_it() -> None:
+    """Its base64 is not looked through, the rest of its line is."""
+    secret = SECRETS["GitHub token"][0]
+    image = {"type": "image", "data": some(9000) + "AKIA" + "Q" * 16, "mimeType": "image/png"}
+    redactor = Redactor()
+    line = json.dumps([image], separators=(",", ":")).encode()
+    assert redactor.json_line(line, "f", "1") == line
+    assert redactor.findings.total == 0
+    beside = json.dumps([image, secret], separators=(",", ":")).encode()
+    assert secret.encode() not in redactor.json_line(beside, "f", "1")
 
 
 def test_what_is_kept_is_counted() -> None:

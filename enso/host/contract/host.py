@@ -18,6 +18,7 @@ from enso.host.contract.stats import StoredThreadStats
 from enso.host.contract.stored import (
     Found,
     PermissionModeState,
+    StoredEntries,
     StoredLog,
     StoredThread,
     StoredThreadPage,
@@ -87,6 +88,12 @@ class AgentHost(Protocol):
 
         ``None``: no log, not served, no such entry, or no image there.
         """
+        ...
+
+    def read_stored_entries(
+        self, thread_id: str, *, size: int, behind: int = 0
+    ) -> StoredEntries | None:
+        """Read ``size`` entries of a branch before its last ``behind`` ones, cold, as above."""
         ...
 
     def read_stored_thread_context(self, thread_id: str) -> StoredThreadContext | None:

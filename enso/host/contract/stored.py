@@ -52,6 +52,18 @@ class StoredThreadRead:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class StoredEntries:
+    """A stretch of a stored thread's branch: ``start`` of its ``total`` entries stand before it."""
+
+    id: str
+    cwd: Path
+    entries: tuple[TranscriptEntry, ...]
+    start: int
+    total: int
+    skipped_lines: int = 0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class StoredLog:
     """A thread's log as it is stored, byte for byte, and the name it is stored under.
 

@@ -1,0 +1,122 @@
+"""Readings of a thread's whole file, cold: each takes no more of it than it tells.
+
+Owns which rows (``enso.host.session_rows``) answer which question, and that the file still is the
+thread's. A file of version 1 or 2 is brought to version 3 as it is read: where that changes more
+than ids, it is read whole.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from contextlib import suppress
+from pathlib import Path
+from typing import Any, TypeVar
+
+from enso.host.contract import BranchStats, StoredEntries, StoredThread
+from enso.host.decode import ProviderNames, decode_entry
+from enso.host.entry_text import entry_text
+from enso.host.kept_rows import KeptRows, ReadRows
+from enso.host.place_rows import PLACES, PlaceRow, read_places
+from enso.host.session_log import (
+    CURRENT_VERSION,
+    Entry,
+    Header,
+    SessionLog,
+    open_regular,
+    read_session,
+)
+from enso.host.session_rows import PlacedRow, RowTree, Shape
+from enso.host.session_tail import Counters
+from enso.host.stats import stats_of_rows
+from enso.host.stats_rows import STATS
+
+RowT = TypeVar("RowT", bound=PlacedRow)
+
+
+class WholeReadings:
+    """Reads whole files. ``None``: the file went, or it now is another thread's."""
+
+    def __init__(self, counters: Counters, providers: ProviderNames) -> None:
+        self._rows = KeptRows(counters)
+        self._counters = counters
+        self._providers = providers
+
+    def stats(self, stored: StoredThread) -> BranchStats | None:
+        """What the thread used."""
+        read = self._read(stored, STATS)
+        return stats_of_rows(read.rows, read.last_id) if read is not None else None
+
+    def entries(self, stored: StoredThread, *, behind: int, size: int) -> StoredEntries | None:
+        """``size`` entries of the branch before its last ``behind`` ones."""
+        found = self._placed(stored)
+        if found is None:
+            return None
+        header, rows, branch, skipped = found
+        end = max(0, len(branch) - behind)
+        start = max(0, end - size)
+        entries = self._at(stored, header, rows, branch[start:end])
+        if entries is None:
+            return None
+        return StoredEntries(
+            id=stored.id,
+            cwd=stored.cwd,
+            entries=tuple(decode_entry(entry, providers=self._providers) for entry in entries),
+            start=start,
+            total=len(branch),
+            skipped_lines=skipped,
+        )
+
+    def entry(self, stored: StoredThread, entry_id: str) -> str | None:
+        """An entry as the file has it, the last one where several have its id."""
+        read = self._read(stored, PLACES)
+        if read is None:
+            return None
+        places = range(len(read.rows) - 1, -1, -1)
+        place = next((place for place in places if read.rows[place].id == entry_id), None)
+        entries = self._at(stored, read.header, read.rows, [] if place is None else [place])
+        return entry_text(entries, entry_id) if entries else None
+
+    def log(self, stored: StoredThread) -> SessionLog | None:
+        """The file with every entry."""
+        with suppress(OSError):
+            log = read_session(stored.path)
+            if log is not None and _is_of(stored, log.header):
+                return log
+        return None
+
+    def _placed(
+        self, stored: StoredThread
+    ) -> tuple[Header, Sequence[PlaceRow], Sequence[int], int] | None:
+        """Header, rows, where in them the branch is, and how many lines are damaged."""
+        read = self._read(stored, PLACES)
+        if read is None:
+            return None
+        tree = RowTree(read.rows, read.last_id)
+        return read.header, tree.rows, tree.branch, read.skipped
+
+    def _at(
+        self, stored: StoredThread, header: Header, rows: Sequence[PlaceRow], places: Sequence[int]
+    ) -> Sequence[Entry] | None:
+        """The stored entries at places; ``None`` when the file changed meanwhile."""
+        if header.version != CURRENT_VERSION:
+            log = self.log(stored)
+            by_id = {entry["id"]: entry for entry in log.entries} if log is not None else {}
+            found = [by_id[row.id] for place in places if (row := rows[place]).id in by_id]
+        else:
+            found = []
+            with suppress(OSError), open_regular(stored.path) as stream:
+                found = list(read_places(stream, rows, places))
+        self._counters.lines_parsed += len(found)
+        return found if len(found) == len(places) else None
+
+    def _read(self, stored: StoredThread, shape: Shape[Any, RowT]) -> ReadRows[RowT] | None:
+        with suppress(OSError):
+            read = self._rows.read(stored.path, shape)
+            if read is not None and _is_of(stored, read.header):
+                return read
+        return None
+
+
+def _is_of(stored: StoredThread, header: Header) -> bool:
+    """Whether a file still is that thread's."""
+    return header.id == stored.id and Path(header.cwd) == stored.cwd
