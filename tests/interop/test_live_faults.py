@@ -21,12 +21,12 @@ from enso.host.contract import (
     RunNotice,
     RunSettled,
 )
-from enso.host.runtimes.pi import PiRuntimes
 from enso.host.runtimes.pi.runtime import PiRuntime
 from enso.host.session_file import SessionFile
 from enso.transcript import TranscriptMessage
 from tests.interop.real_pi import RealPi
 from tests.interop.rpc_client import PiRpc
+from tests.interop.watched_runtimes import Watched
 from tests.model_server import Gate, ModelServer, Reply
 from tests.runtimes.agent_files import write_json
 from tests.runtimes.live_thread import PATIENCE, LiveThread
@@ -47,7 +47,7 @@ def project(tmp_path: Path) -> Path:
 def thread(pi: RealPi, pi_agent_dir: Path, project: Path) -> Iterator[LiveThread]:
     """A thread that was prompted once."""
     write_json(pi_agent_dir / "settings.json", {"retry": {"enabled": True, "baseDelayMs": 60_000}})
-    runtimes = PiRuntimes(pi_agent_dir, MODEL, command=pi.command)
+    runtimes = Watched(pi_agent_dir, MODEL, command=pi.command)
     live = LiveThread(runtimes, SessionFile.create(pi_agent_dir / "sessions", "t1", project))
     live.run("Hello")
     yield live
@@ -202,7 +202,7 @@ def test_a_run_that_an_extension_began_is_told(
         "  setTimeout(() => pi.sendMessage(message, { triggerTurn: true }), 200);\n"
         "} });\n"
     )
-    runtimes = PiRuntimes(pi_agent_dir, MODEL, command=pi_1_6.command)
+    runtimes = Watched(pi_agent_dir, MODEL, command=pi_1_6.command)
     thread = LiveThread(runtimes, SessionFile.create(pi_agent_dir / "sessions", "t1", project))
     assert thread.run("/later") == RunSettled("complete")
     thread.wait_for(RunBegan)

@@ -11,15 +11,13 @@ from typing import Any
 import pytest
 
 from enso.host.contract import PromptRefused, RunSettled, SurfaceChanged
-from enso.host.runtimes.pi import PiRuntimes
-from enso.host.runtimes.pi.runtime import PiRuntime
-from enso.host.session_file import SessionFile
 from enso.host.session_host import SessionHost
 from enso.projects import Projects
 from enso.transcript import TranscriptEntry, TranscriptMessage
 from tests.contract.test_agent_host import Run, never, texts
 from tests.interop.real_pi import RealPi
 from tests.interop.threads import lines
+from tests.interop.watched_runtimes import Watched
 from tests.runtimes.agent_files import write_json
 
 EXTENSION = """
@@ -36,20 +34,6 @@ export default function (pi) {
   pi.on("session_start", (event, ctx) => ctx.ui.setStatus("why", event.reason));
 }
 """
-
-
-class Watched(PiRuntimes):
-    """A factory whose runtimes can be looked at."""
-
-    def __init__(self, *args: Any, **options: Any) -> None:
-        super().__init__(*args, **options)
-        self.built: dict[str, PiRuntime] = {}
-
-    def build(self, session: SessionFile) -> PiRuntime:
-        """Keep it by its thread."""
-        runtime = super().build(session)
-        self.built[session.thread_id] = runtime
-        return runtime
 
 
 class Forked:

@@ -23,7 +23,6 @@ from enso.host.contract import (
     ToolProgress,
 )
 from enso.host.modes import stored_mode
-from enso.host.runtimes.pi import PiRuntimes
 from enso.host.runtimes.pi.runtime import PiRuntime
 from enso.host.session_file import SessionFile
 from enso.transcript import (
@@ -33,6 +32,7 @@ from enso.transcript import (
     TranscriptToolResult,
 )
 from tests.interop.real_pi import RealPi
+from tests.interop.watched_runtimes import Watched
 from tests.model_server import Gate, ModelServer, Reply
 from tests.runtimes.agent_files import write_json
 from tests.runtimes.live_thread import LiveThread
@@ -41,15 +41,15 @@ MODEL = "labserver/lab-coder"
 
 
 @pytest.fixture
-def runtimes(pi: RealPi, pi_agent_dir: Path) -> Iterator[PiRuntimes]:
+def runtimes(pi: RealPi, pi_agent_dir: Path) -> Iterator[Watched]:
     """The runtime over each pi."""
-    made = PiRuntimes(pi_agent_dir, MODEL, command=pi.command)
+    made = Watched(pi_agent_dir, MODEL, command=pi.command)
     yield made
     made.close()
 
 
 @pytest.fixture
-def thread(runtimes: PiRuntimes, pi_agent_dir: Path, tmp_path: Path) -> Iterator[LiveThread]:
+def thread(runtimes: Watched, pi_agent_dir: Path, tmp_path: Path) -> Iterator[LiveThread]:
     """A new thread."""
     project = tmp_path / "shop"
     project.mkdir()

@@ -52,7 +52,8 @@ class PiRuntimes:
     """The factory of the runtime over pi; implements ``RuntimeFactory``. Thread-safe.
 
     ``command`` starts pi, else it is found on the ``PATH`` each time. Without one that Enso can run
-    threads are read as ever, and a prompt is refused with the cause.
+    threads are read as ever, and a prompt is refused with the cause. ``programs`` knows the versions
+    that were asked for before.
     """
 
     def __init__(
@@ -62,9 +63,10 @@ class PiRuntimes:
         *,
         command: tuple[str, ...] | None = None,
         extensions: Sequence[Path] = (),
+        programs: Programs | None = None,
     ) -> None:
         self._find: FindPi = (lambda: command) if command else find_pi
-        self._programs = Programs()
+        self._programs = programs or Programs()
         self._program: PiProgram | None = None
         self._files = ConfigurationFiles(agent_dir)
         self._catalogue = Catalogue()
