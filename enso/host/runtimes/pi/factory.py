@@ -52,8 +52,8 @@ class PiRuntimes:
     """The factory of the runtime over pi; implements ``RuntimeFactory``. Thread-safe.
 
     ``command`` starts pi, else it is found on the ``PATH`` each time. Without one that Enso can run
-    threads are read as ever, and a prompt is refused with the cause. ``programs`` knows the versions
-    that were asked for before.
+    threads are read as ever, and a prompt is refused with the cause. ``programs`` knows the
+    versions that were asked for before.
     """
 
     def __init__(
