@@ -56,7 +56,7 @@ from enso.host.session_log import SessionLog, open_sized
 from enso.host.session_pages import NotTold, PageWanted, SessionPages
 from enso.host.session_tail import Counters
 from enso.host.session_trash import SessionTrash
-from enso.host.session_tree import labels_of, tree_of
+from enso.host.session_tree import labels_of
 from enso.host.session_watch import SessionWatch
 from enso.host.usage import total_usage
 from enso.host.whole_readings import WholeReadings
@@ -305,11 +305,8 @@ class SessionHost:
 
     def read_stored_thread_tree(self, thread_id: str) -> ThreadTree | None:
         """Read every branch of a thread cold; ``None``: no file, or not served."""
-        found = self._read(thread_id)
-        if found is None:
-            return None
-        entries = found[1].entries
-        return tree_of(entries, entries[-1]["id"] if entries else None)
+        stored = self.stored_thread(thread_id)
+        return self._whole.tree(stored) if stored is not None else None
 
     def fresh_permission_mode(self) -> PermissionModeState:
         """What a new thread starts in."""

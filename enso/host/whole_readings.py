@@ -12,7 +12,7 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Any, TypeVar
 
-from enso.host.contract import BranchStats, StoredEntries, StoredThread
+from enso.host.contract import BranchStats, StoredEntries, StoredThread, ThreadTree
 from enso.host.decode import ProviderNames, decode_entry
 from enso.host.entry_text import entry_text
 from enso.host.kept_rows import KeptRows, ReadRows
@@ -27,8 +27,10 @@ from enso.host.session_log import (
 )
 from enso.host.session_rows import PlacedRow, RowTree, Shape
 from enso.host.session_tail import Counters
+from enso.host.session_tree import tree_of_rows
 from enso.host.stats import stats_of_rows
 from enso.host.stats_rows import STATS
+from enso.host.tree_rows import TREE
 
 RowT = TypeVar("RowT", bound=PlacedRow)
 
@@ -45,6 +47,11 @@ class WholeReadings:
         """What the thread used."""
         read = self._read(stored, STATS)
         return stats_of_rows(read.rows, read.last_id) if read is not None else None
+
+    def tree(self, stored: StoredThread) -> ThreadTree | None:
+        """Every branch of it."""
+        read = self._read(stored, TREE)
+        return tree_of_rows(read.rows, read.last_id) if read is not None else None
 
     def entries(self, stored: StoredThread, *, behind: int, size: int) -> StoredEntries | None:
         """``size`` entries of the branch before its last ``behind`` ones."""

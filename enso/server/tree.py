@@ -9,8 +9,7 @@ entries: depth and size of a tree are whatever a file holds.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
-from typing import Final
+from typing import Final, NamedTuple
 
 from enso import transcript, wire
 from enso.host import contract
@@ -32,8 +31,7 @@ FILTERS: Final[Mapping[wire.TreeFilter, str]] = {
 _FAILED = ("error", "aborted", "length", "other")
 
 
-@dataclass(frozen=True, slots=True)
-class Placed:
+class Placed(NamedTuple):
     """An entry in the list: its nearest shown ancestor, and how far it indents."""
 
     entry: contract.ThreadTreeEntry
@@ -81,6 +79,8 @@ def _behind(
 ) -> list[Placed]:
     """What follows an entry, last first: the line that goes straight on is the last of the list."""
     flush = max(depth, 0)
+    if len(siblings) == 1:
+        return [Placed(siblings[0], parent_id, flush)]
     ordered = sorted(siblings, key=lambda entry: entry.on_branch)  # else in the file's order
     return [
         Placed(entry, parent_id, flush if index == 0 else flush + 1)

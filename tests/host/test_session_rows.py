@@ -14,9 +14,10 @@ from enso.host.session_log import SessionLog, read_lines, read_session, read_ses
 from enso.host.session_rows import FileRows, RowTree, Shape, read_rows
 from enso.host.session_tail import Counters
 from enso.host.stats_rows import STATS
+from enso.host.tree_rows import TREE
 from tests.host.corpus import ALL, Recorded
 
-SHAPES: list[Shape[Any, Any]] = [STATS]
+SHAPES: list[Shape[Any, Any]] = [STATS, TREE]
 HEADER = b'{"type":"session","version":3,"id":"t1","cwd":"/shop"}\n'
 
 

@@ -6,6 +6,8 @@ import re
 from dataclasses import dataclass
 from typing import Final, Literal
 
+from msgspec import Struct
+
 from enso.transcript import StopReason, ToolCallPart
 
 TreeKind = Literal["user", "assistant", "tool-result", "marker", "label", "setting"]
@@ -26,8 +28,7 @@ def first_line(text: str) -> str:
     return line if len(line) <= LINE_CHARACTERS else f"{line[: LINE_CHARACTERS - 1]}…"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ThreadTreeEntry:
+class ThreadTreeEntry(Struct, frozen=True, kw_only=True, gc=False):
     """One entry of a log, wherever it stands.
 
     ``parent_id`` names another entry of the same tree, and following parents ends: a parent that
