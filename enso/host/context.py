@@ -27,10 +27,11 @@ from enso.host.contract import (
     RequestNumber,
     ShareKind,
 )
-from enso.host.decode import decode_entry
+from enso.host.decode import entry_time, stop_reason_of
 from enso.host.session_context import Assembly, Stored, is_system, message_of, messages_of, role_of
 from enso.host.stored_values import text_of
-from enso.transcript import TranscriptMessage, Usage
+from enso.host.usage import read_usage
+from enso.transcript import Usage
 
 KINDS: Final[tuple[ShareKind, ...]] = (
     "system",
@@ -44,6 +45,7 @@ KINDS: Final[tuple[ShareKind, ...]] = (
     "bashExecution",
     "other",
 )
+_STANDING: Final = ("system", "tools")  # whose tokens are those of all system messages together
 _LEFT_OUT: Final = "left out"
 
 
@@ -129,6 +131,10 @@ class ContextWalk:
 
     def _add(self, place: int) -> None:
         assembly = self._assembly
+        message = message_of(assembly.branch[place])
+        if message and assembly.last_edit(place) is None and role_of(message) != "system":
+            self._say(place, message)
+            return
         stored = messages_of(assembly.branch[place])
         if not stored:
             return
@@ -144,6 +150,20 @@ class ContextWalk:
             if assembly.last_edit(place) is not None:
                 self._change(place, sizes)
         self._count(messages, sizes if messages is stored else _sizes(messages))
+
+    def _say(self, place: int, message: Stored) -> None:
+        """A message of the conversation, as nearly every entry is."""
+        letters = message_letters(message)
+        size = Size(1, letters, tokens_of(letters))
+        kind = _kind(role_of(message))
+        self._placed.append(place, {kind: size})
+        before = self._spoken.get(kind)
+        self._spoken[kind] = size if before is None else before.plus(size)
+        counted = counted_tokens(message)
+        if counted:
+            self._since_count = counted
+        elif self._since_count is not None:
+            self._since_count += size.tokens
 
     def _count(self, messages: list[Stored], sizes: Sizes) -> None:
         """What these messages add to a provider's count, or that they bring one."""
@@ -205,38 +225,46 @@ class ContextWalk:
     # -- what is there now ------------------------------------------------------------------------
 
     def _request(self, entry: Stored) -> BranchRequest:
-        answer = decode_entry(entry, providers=str)
-        said = answer if isinstance(answer, TranscriptMessage) else None
+        message = message_of(entry)
+        usage = read_usage(message.get("usage"))
         return BranchRequest(
             index=len(self._requests) + 1,
-            entry_id=answer.id,
-            created_at=answer.created_at,
-            provider=said.provider if said else "",
-            model=said.model if said else "",
-            stop_reason=said.stop_reason if said else None,
-            counted=_shown(said.usage) if said and said.usage else None,
+            entry_id=text_of(entry.get("id")),
+            created_at=entry_time(entry, message),
+            provider=text_of(message.get("provider")),
+            model=text_of(message.get("model")),
+            stop_reason=stop_reason_of(message.get("stopReason")),
+            counted=_shown(usage) if usage else None,
             compacted=self._compacted,
             size=self._size(),
         )
 
     def _size(self) -> ContextSize:
-        sizes = dict(self._told.sizes)
-        add(sizes, self._spoken)
-        dropped = sizes.pop(_LEFT_OUT, NOTHING)
-        spoken = sum(size.tokens for kind, size in sizes.items() if kind not in ("system", "tools"))
-        estimate = spoken + tokens_of(self._told.system.letters)
-        return ContextSize(
-            elements=sum(size.elements for size in sizes.values()),
-            characters=sum(size.letters for size in sizes.values()),
-            tokens=estimate if self._since_count is None else self._since_count,
-            shares=tuple(
+        told, spoken = self._told.sizes, self._spoken
+        elements = letters = estimate = 0
+        shares: list[ContextShare] = []
+        for kind in KINDS:
+            size = spoken.get(kind)
+            if kind in told:
+                size = told[kind] if size is None else size.plus(told[kind])
+            if size is None or size == NOTHING:
+                continue
+            elements += size.elements
+            letters += size.letters
+            estimate += size.tokens if kind not in _STANDING else 0
+            shares.append(
                 ContextShare(
                     kind=kind, elements=size.elements, characters=size.letters, tokens=size.tokens
                 )
-                for kind in KINDS
-                if (size := sizes.get(kind, NOTHING)) != NOTHING
-            ),
-            left_out=dropped.elements,
+            )
+        estimate += tokens_of(self._told.system.letters)
+        left_out = told.get(_LEFT_OUT, NOTHING).plus(spoken.get(_LEFT_OUT, NOTHING))
+        return ContextSize(
+            elements=elements,
+            characters=letters,
+            tokens=estimate if self._since_count is None else self._since_count,
+            shares=tuple(shares),
+            left_out=left_out.elements,
         )
 
 
@@ -260,6 +288,10 @@ class _Told:
                 self.system.take(message)
 
 
+def _kind(role: str) -> str:
+    return role if role in KINDS and role != "tools" else "other"
+
+
 def _sizes(messages: Iterable[Stored]) -> Sizes:
     sizes: Sizes = {}
     for message in messages:
@@ -273,7 +305,7 @@ def _sizes(messages: Iterable[Stored]) -> Sizes:
             of_tools = min(tokens, tools // 4)
             add(sizes, {"tools": Size(0, tools, of_tools)} if tools else {})
             letters, tokens = letters - tools, tokens - of_tools
-        kind = role if role in KINDS and role != "tools" else "other"
+        kind = _kind(role)
         add(sizes, {kind: Size(1, letters, tokens)})
     return sizes
 

@@ -7,7 +7,6 @@ Owns the estimate by which it is decided when a conversation is summed up (sourc
 from __future__ import annotations
 
 import json
-import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, Final
 
@@ -21,9 +20,13 @@ from enso.host.session_context import (
 )
 from enso.host.stored_values import count_of, object_of, text_of
 
-_LETTERS_OF_AN_IMAGE: Final = 4800
+LETTERS_OF_AN_IMAGE: Final = 4800
 _LETTERS_OF_A_TOKEN: Final = 4
 _CHANGES_WHAT_WAS_COUNTED: Final = ("context_edit", "compaction")
+
+
+class Letters(int):
+    """So many letters, in place of a content of which no more is known."""
 
 
 def context_tokens(projected: Sequence[Projected], branch: Sequence[Stored]) -> int:
@@ -66,18 +69,21 @@ def message_tokens(message: Stored) -> int:
 
 def tokens_of(letters: int) -> int:
     """About how many tokens so many letters are."""
-    return math.ceil(letters / _LETTERS_OF_A_TOKEN)
+    return -(-letters // _LETTERS_OF_A_TOKEN)
 
 
 def message_letters(message: Stored) -> int:
     """How many letters one message of a context has, an image counted as 4,800."""
+    content = message.get("content")
+    if type(content) is Letters:
+        return content
     match role_of(message):
         case "system":
             size = SystemSize()
             size.take(message)
             return size.letters
         case "assistant" | "user" | "custom" | "toolResult":
-            return sum(block_letters(block, message) for block in blocks_of(message.get("content")))
+            return sum(block_letters(block, message) for block in blocks_of(content))
         case "bashExecution":
             return letters_of(message.get("command")) + letters_of(message.get("output"))
         case "branchSummary" | "compactionSummary":
@@ -92,11 +98,11 @@ def block_letters(block: Stored, message: Stored) -> int:
     if kind == "text":
         return letters_of(block.get("text"))
     if role_of(message) != "assistant":
-        return _LETTERS_OF_AN_IMAGE if kind == "image" else 0
+        return LETTERS_OF_AN_IMAGE if kind == "image" else 0
     if kind == "thinking":
         return letters_of(block.get("thinking"))
     if kind == "toolCall":
-        return letters_of(block.get("name")) + letters_of(_json(block.get("arguments")))
+        return letters_of(block.get("name")) + json_letters(block.get("arguments"))
     return 0
 
 
@@ -154,7 +160,7 @@ def _follow(
 
 def tool_letters(tool: Any) -> int:
     """The letters of a tool's definition, as JSON."""
-    return letters_of(_json(tool))
+    return json_letters(tool)
 
 
 def _system_tokens(messages: Iterable[Stored]) -> int:
@@ -168,8 +174,14 @@ def _system_tokens(messages: Iterable[Stored]) -> int:
 
 def letters_of(value: Any) -> int:
     """The letters of a stored text as JavaScript counts them; 0 for what is no text."""
-    text = text_of(value)
-    return len(text) if text.isascii() else len(text.encode("utf-16-le")) // 2
+    if isinstance(value, str) and value.isascii():
+        return len(value)
+    return len(text_of(value).encode("utf-16-le")) // 2
+
+
+def json_letters(value: Any) -> int:
+    """The letters of a value, as JSON."""
+    return letters_of(_json(value))
 
 
 def _json(value: Any) -> str:

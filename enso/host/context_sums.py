@@ -6,6 +6,7 @@ that a branch of any shape is measured in one walk.
 
 from __future__ import annotations
 
+from array import array
 from bisect import bisect_left
 from collections.abc import Mapping
 from typing import Final, NamedTuple
@@ -22,11 +23,8 @@ class Size(NamedTuple):
 
     def plus(self, other: Size) -> Size:
         """Both together."""
-        return Size(
-            self.elements + other.elements,
-            self.letters + other.letters,
-            self.tokens + other.tokens,
-        )
+        elements, letters, tokens = self
+        return Size(elements + other[0], letters + other[1], tokens + other[2])
 
     def minus(self, other: Size) -> Size:
         """What is left without the other."""
@@ -77,15 +75,17 @@ class _Kind:
     """Sizes in the order of their places: sums from the beginning up to each."""
 
     def __init__(self) -> None:
-        self._places: list[int] = []
-        self._before: list[Size] = [NOTHING]
+        self._places = array("Q")
+        self._sums = tuple(array("q", (0,)) for _ in Size._fields)
 
     def append(self, place: int, size: Size) -> None:
         self._places.append(place)
-        self._before.append(self._before[-1].plus(size))
+        for sums, more in zip(self._sums, size, strict=True):
+            sums.append(sums[-1] + more)
 
     def since(self, start: int) -> Size:
-        return self._before[-1].minus(self._before[bisect_left(self._places, start)])
+        first = bisect_left(self._places, start)
+        return Size(*(sums[-1] - sums[first] for sums in self._sums))
 
 
 class _Changes:

@@ -87,7 +87,8 @@ class Assembly:
 
     def last_edit(self, place: int) -> int | None:
         """The place of the last edit of an entry, which may be out of the context by now."""
-        return self._edits.get(text_of(self.branch[place].get("id")))
+        edits = self._edits
+        return edits.get(text_of(self.branch[place].get("id"))) if edits else None
 
     def edited_at(self, place: int, edit: int) -> list[Stored]:
         """The messages that an entry is as an edit makes them."""

@@ -15,7 +15,7 @@ from typing import Protocol, runtime_checkable
 from weakref import WeakValueDictionary
 
 from enso.host.cache_directory import CacheDirectory
-from enso.host.context import branch_context, request_detail
+from enso.host.context import request_detail
 from enso.host.contract import (
     BranchRequestDetail,
     ChangeListener,
@@ -256,13 +256,11 @@ class SessionHost:
 
     def read_stored_thread_context(self, thread_id: str) -> StoredThreadContext | None:
         """A stored thread's context, request by request; read cold."""
-        found = self._read(thread_id)
-        if found is None:
+        stored = self.stored_thread(thread_id)
+        branch = self._whole.context(stored) if stored is not None else None
+        if stored is None or branch is None:
             return None
-        stored, log = found
-        return StoredThreadContext(
-            id=stored.id, cwd=stored.cwd, branch=branch_context(log.branch())
-        )
+        return StoredThreadContext(id=stored.id, cwd=stored.cwd, branch=branch)
 
     def read_stored_request_detail(
         self, thread_id: str, request: RequestNumber

@@ -12,7 +12,9 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Any, TypeVar
 
-from enso.host.contract import BranchStats, StoredEntries, StoredThread, ThreadTree
+from enso.host.context import branch_context
+from enso.host.context_rows import CONTEXT, stored_entry
+from enso.host.contract import BranchContext, BranchStats, StoredEntries, StoredThread, ThreadTree
 from enso.host.decode import ProviderNames, decode_entry
 from enso.host.entry_text import entry_text
 from enso.host.kept_rows import KeptRows, ReadRows
@@ -52,6 +54,14 @@ class WholeReadings:
         """Every branch of it."""
         read = self._read(stored, TREE)
         return tree_of_rows(read.rows, read.last_id) if read is not None else None
+
+    def context(self, stored: StoredThread) -> BranchContext | None:
+        """The context of every request of the branch."""
+        read = self._read(stored, CONTEXT)
+        if read is None:
+            return None
+        tree = RowTree(read.rows, read.last_id)
+        return branch_context(stored_entry(tree.rows[place]) for place in tree.branch)
 
     def entries(self, stored: StoredThread, *, behind: int, size: int) -> StoredEntries | None:
         """``size`` entries of the branch before its last ``behind`` ones."""

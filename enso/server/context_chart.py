@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from typing import Final
 
 from markupsafe import Markup
 
-from enso import wire
 from enso.server.charts import Ceiling, Column, Mark, column_chart
 from enso.server.words import count, tokens
 
@@ -22,26 +22,36 @@ ENDINGS: Final[Mapping[str, str]] = {
 """How a request ended, in words, by its stop reason."""
 
 
-def context_chart(reading: wire.ThreadContext, *, key: str, window: int | None) -> Markup:
+@dataclass(frozen=True, slots=True)
+class Drawn:
+    """What is drawn of one request: its number, its size, how it ended, what came before it."""
+
+    index: int
+    tokens: int
+    elements: int
+    stop_reason: str | None
+    compacted: bool
+
+
+def context_chart(requests: Sequence[Drawn], *, key: str, window: int | None) -> Markup:
     """Columns over all requests, compactions as marks, the model's ``window`` as the ceiling."""
     return column_chart(
-        [_column(one) for one in reading.requests],
+        [_column(one) for one in requests],
         key=f"context-{key}",
         title="Context, request by request",
-        description=_description(reading),
+        description=_description(requests),
         scale=lambda height: f"{tokens(round(height))} tokens",
         join=max,
         marks=[
             Mark(before=place, told=f"Earlier messages were summed up before request {one.index}")
-            for place, one in enumerate(reading.requests)
+            for place, one in enumerate(requests)
             if one.compacted
         ],
         ceiling=Ceiling(value=window, told=f"window: {tokens(window)}") if window else None,
     )
 
 
-def _description(reading: wire.ThreadContext) -> str:
-    requests = reading.requests
+def _description(requests: Sequence[Drawn]) -> str:
     largest = max((one.tokens for one in requests), default=0)
     compactions = sum(one.compacted for one in requests)
     said = f"{count(len(requests), 'request')}, the largest of {tokens(largest)} tokens"
@@ -50,7 +60,7 @@ def _description(reading: wire.ThreadContext) -> str:
     return f"{said}. The table has the numbers."
 
 
-def _column(one: wire.RequestContext) -> Column:
+def _column(one: Drawn) -> Column:
     told = f"Request {one.index}: {tokens(one.tokens)} tokens, {count(one.elements, 'element')}"
     unanswered = one.stop_reason in ("error", "aborted")
     return Column(

@@ -23,21 +23,25 @@ _LONGEST_NUMBER: Final = 9
 
 def read_context(services: Services, thread_id: str) -> wire.ThreadContext:
     """Every request of a thread's branch, in sizes."""
-    hosted = live_thread(services, thread_id)
-    if hosted is not None:
-        cwd, branch = hosted.inspect().cwd, hosted.branch_context()
-    else:
-        stored = services.host.read_stored_thread_context(thread_id)
-        if stored is None:
-            raise _missing(services, thread_id)
-        cwd, branch = stored.cwd, stored.branch
+    cwd, branch = read_branch(services, thread_id)
     return wire.ThreadContext(
         thread_id=thread_id,
         project_id=project_id(services, cwd),
-        requests=[_request(request) for request in branch.requests],
-        next=wire.ContextSize(**_size(branch.next)),
+        requests=[request_shape(request) for request in branch.requests],
+        next=size_shape(branch.next),
         compacted=branch.compacted,
     )
+
+
+def read_branch(services: Services, thread_id: str) -> tuple[Path, contract.BranchContext]:
+    """The same before it is shaped to be sent, and the thread's directory."""
+    hosted = live_thread(services, thread_id)
+    if hosted is not None:
+        return hosted.inspect().cwd, hosted.branch_context()
+    stored = services.host.read_stored_thread_context(thread_id)
+    if stored is None:
+        raise _missing(services, thread_id)
+    return stored.cwd, stored.branch
 
 
 def read_request(services: Services, thread_id: str, text: str) -> wire.RequestDetail:
@@ -125,7 +129,13 @@ def _size(size: contract.ContextSize) -> dict[str, Any]:
     }
 
 
-def _request(request: contract.BranchRequest) -> wire.RequestContext:
+def size_shape(size: contract.ContextSize) -> wire.ContextSize:
+    """A size as it is sent."""
+    return wire.ContextSize(**_size(size))
+
+
+def request_shape(request: contract.BranchRequest) -> wire.RequestContext:
+    """One request as it is sent."""
     return wire.RequestContext(
         index=request.index,
         entry_id=mended(request.entry_id),

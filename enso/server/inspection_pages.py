@@ -14,8 +14,16 @@ from typing import Final
 from flask import Blueprint, Response, request
 
 from enso import transcript, wire
-from enso.server.context_chart import ENDINGS, context_chart
-from enso.server.contexts import live_thread, read_context, read_entry, read_request
+from enso.host import contract
+from enso.server.context_chart import ENDINGS, Drawn, context_chart
+from enso.server.contexts import (
+    live_thread,
+    read_branch,
+    read_entry,
+    read_request,
+    request_shape,
+    size_shape,
+)
 from enso.server.emitted import told_events
 from enso.server.htmx import HtmxRequest
 from enso.server.inspection import inspected
@@ -80,8 +88,8 @@ def blueprint(services: Services) -> Blueprint:
 
     @pages.get("/threads/<thread_id>/context")
     def context(thread_id: str) -> Response:  # pyright: ignore[reportUnusedFunction]
-        reading = read_context(services, thread_id)
-        view = _context_view(services, _behind(services, thread_id), reading)
+        _, branch = read_branch(services, thread_id)
+        view = _context_view(services, _behind(services, thread_id), branch)
         return _answer(services, "_context.html", view)
 
     @pages.get("/threads/<thread_id>/context/<request_id>")
@@ -220,30 +228,42 @@ def _entry_row(thread_id: str, place: int, entry: transcript.TranscriptEntry) ->
 # -- context --------------------------------------------------------------------------------------
 
 
-def _context_view(services: Services, behind: Behind, reading: wire.ThreadContext) -> ContextView:
+def _context_view(
+    services: Services, behind: Behind, reading: contract.BranchContext
+) -> ContextView:
     total = len(reading.requests)
     start = _start(total)
-    newest_first = reading.requests[::-1][start : start + PAGE_ROWS]
+    end = total - start
+    newest_first = [request_shape(one) for one in reading.requests[max(0, end - PAGE_ROWS) : end]]
     return ContextView(
         behind=behind,
-        chart=context_chart(reading, key=behind.key, window=_window(services, reading)),
+        chart=context_chart(
+            [_drawn(one) for one in reading.requests],
+            key=behind.key,
+            window=_window(services, reading),
+        ),
         rows=[
             RequestRow(
                 request=one,
                 href=page_urls().below(behind.thread_id, f"context/{one.index}"),
                 ended=ENDINGS.get(one.stop_reason or "", ""),
             )
-            for one in newest_first
+            for one in reversed(newest_first)
         ],
         steps=_steps("context", behind.thread_id, total, start, "requests"),
-        next=reading.next,
+        next=size_shape(reading.next),
         next_href=page_urls().below(behind.thread_id, "context/next"),
         next_compacted=reading.compacted,
         total=total,
     )
 
 
-def _window(services: Services, reading: wire.ThreadContext) -> int | None:
+def _drawn(one: contract.BranchRequest) -> Drawn:
+    size = one.size
+    return Drawn(one.index, size.tokens, size.elements, one.stop_reason, one.compacted)
+
+
+def _window(services: Services, reading: contract.BranchContext) -> int | None:
     """The context window of the model that answered last, if it is configured and says it."""
     last = reading.requests[-1] if reading.requests else None
     windows = (

@@ -4,20 +4,41 @@ from __future__ import annotations
 
 import io
 import json
+from collections.abc import Callable
 from typing import Any
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from msgspec import msgpack
 
+from enso.host.context import branch_context
+from enso.host.context_rows import CONTEXT, stored_entry
+from enso.host.contract import BranchContext
 from enso.host.session_log import SessionLog, read_lines, read_session, read_session_lines
 from enso.host.session_rows import FileRows, RowTree, Shape, read_rows
 from enso.host.session_tail import Counters
+from enso.host.session_tree import tree_of_rows
+from enso.host.stats import stats_of_rows
 from enso.host.stats_rows import STATS
 from enso.host.tree_rows import TREE
 from tests.host.corpus import ALL, Recorded
 
-SHAPES: list[Shape[Any, Any]] = [STATS, TREE]
+Tell = Callable[[list[Any], str | None], object]
+"""What a reading makes of the rows of a file, whose leaf has this id."""
+
+
+def context_of_rows(rows: list[Any], leaf_id: str | None) -> BranchContext:
+    """The context of the branch."""
+    tree = RowTree(rows, leaf_id)
+    return branch_context(stored_entry(tree.rows[place]) for place in tree.branch)
+
+
+READINGS: list[tuple[Shape[Any, Any], Tell]] = [
+    (STATS, stats_of_rows),
+    (TREE, tree_of_rows),
+    (CONTEXT, context_of_rows),
+]
 HEADER = b'{"type":"session","version":3,"id":"t1","cwd":"/shop"}\n'
 
 
@@ -27,8 +48,8 @@ def rows_in(content: bytes, shape: Shape[Any, Any]) -> FileRows[Any] | None:
 
 
 def says_the_same(content: bytes, log: SessionLog | None) -> None:
-    """Every shape reads the file as the whole reading of it does."""
-    for shape in SHAPES:
+    """Every reading tells of the rows of a file what it tells of its entries, read whole."""
+    for shape, tell in READINGS:
         found = rows_in(content, shape)
         if log is None:
             assert found is None
@@ -36,8 +57,15 @@ def says_the_same(content: bytes, log: SessionLog | None) -> None:
         assert found is not None
         assert found.header == log.header
         assert (found.torn, found.skipped) == (log.torn, log.skipped)
-        assert found.last_id == (log.entries[-1]["id"] if log.entries else None)
-        assert found.rows == shape.rows_of(log.entries)
+        leaf_id = log.entries[-1]["id"] if log.entries else None
+        assert found.last_id == leaf_id
+        assert [(row.id, row.parent) for row in found.rows] == [
+            (entry["id"], entry["parentId"]) for entry in log.entries
+        ]
+        packed = msgpack.encode(found.rows)
+        told = tell(found.rows, leaf_id)
+        assert told == tell(shape.rows_of(log.entries), leaf_id)
+        assert told == tell(shape.unpack(packed), leaf_id)
 
 
 @pytest.mark.parametrize("recorded", ALL, ids=str)
@@ -98,17 +126,6 @@ def test_any_lines_read_the_same_in_rows(lines: list[bytes], whole: bool) -> Non
     """Values of any type, fields that are missing, lines that are no JSON, an end that is torn."""
     content = HEADER + b"\n".join(lines) + (b"\n" if whole else b"")
     says_the_same(content, read_session_lines(read_lines(io.BytesIO(content))))
-
-
-@pytest.mark.parametrize("shape", SHAPES)
-def test_rows_survive_being_packed(shape: Shape[Any, Any]) -> None:
-    """What is kept of them is what was read."""
-    from msgspec import msgpack
-
-    for recorded in ALL:
-        found = rows_in(recorded.path.read_bytes(), shape)
-        if found is not None:
-            assert shape.unpack(msgpack.encode(found.rows)) == found.rows
 
 
 def test_the_branch_of_rows_is_the_branch_of_the_entries() -> None:

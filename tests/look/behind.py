@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from enso import wire
-from enso.server.context_chart import context_chart
+from enso.server.context_chart import Drawn, context_chart
 from enso.server.inspection_views import (
     Behind,
     ContextView,
@@ -70,7 +70,11 @@ def context_view(*, target: str = "") -> ContextView:
     )
     return ContextView(
         behind=behind(target=target),
-        chart=context_chart(reading, key="t1", window=128_000),
+        chart=context_chart(
+            [Drawn(o.index, o.tokens, o.elements, o.stop_reason, o.compacted) for o in requests],
+            key="t1",
+            window=128_000,
+        ),
         rows=[
             RequestRow(request=one, href="/x", ended="answered with tool calls")
             for one in reversed(requests)

@@ -11,6 +11,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
 
+from msgspec import Struct
+
 from enso.transcript import StopReason
 
 RequestNumber = int | Literal["next"]
@@ -36,8 +38,7 @@ PieceKind = Literal[
 """What a part of one element is; ``section`` and ``tool`` are parts of a system message."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ContextShare:
+class ContextShare(Struct, frozen=True, kw_only=True, gc=False):
     """What one kind adds to a context. Tools are no elements: they stand in system messages."""
 
     kind: ShareKind
@@ -46,8 +47,7 @@ class ContextShare:
     tokens: int
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ContextSize:
+class ContextSize(Struct, frozen=True, kw_only=True, gc=False):
     """How much a model was shown, or would be.
 
     ``tokens`` is what pi takes the context for: the provider's own count of the last answer where
@@ -62,8 +62,7 @@ class ContextSize:
     left_out: int
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class BranchRequest:
+class BranchRequest(Struct, frozen=True, kw_only=True, gc=False):
     """One request: its answer's entry, and what it was assembled from.
 
     ``counted`` is how many tokens the provider says it was shown; ``None`` when it does not say.
