@@ -14,7 +14,8 @@
 
   let pinned = true;
   let lastTop = 0;
-  const nearEnd = (box) => box.scrollHeight - box.scrollTop - box.clientHeight <= NEAR_END;
+  const toGo = (box) => box.scrollHeight - box.scrollTop - box.clientHeight;
+  const nearEnd = (box) => toGo(box) <= NEAR_END;
 
   function toEnd() {
     const box = log();
@@ -23,12 +24,26 @@
     lastTop = box.scrollTop;
   }
 
+  // Offered to who is more than a window away from the end.
+  function offerEnd(box) {
+    const button = find("[data-to-end]");
+    if (button) button.hidden = toGo(box) <= box.clientHeight;
+  }
+
+  document.addEventListener("click", (event) => {
+    if (!event.target.closest?.("[data-to-end]")) return;
+    pinned = true;
+    toEnd();
+    log()?.focus({ preventScroll: true }); // the button goes away
+  });
+
   document.addEventListener("scroll", (event) => {
     const box = event.target;
     if (!(box instanceof Element) || !box.matches("[data-log]")) return;
     if (nearEnd(box)) pinned = true;
     else if (box.scrollTop < lastTop - 1) pinned = false; // growth alone is no scrolling away
     lastTop = box.scrollTop;
+    offerEnd(box);
   }, { capture: true, passive: true });
 
   // What a reader opens must not jump away from under the pointer.
@@ -36,25 +51,28 @@
     if (event.target.closest?.("[data-log] summary")) pinned = false;
   }, true);
 
-  const grown = new ResizeObserver(() => { if (pinned) toEnd(); });
+  const grown = new ResizeObserver(() => {
+    if (pinned) toEnd();
+    else if (log()) offerEnd(log());
+  });
 
   // -- earlier messages: the reader stays where they read --------------------------------------
 
-  let anchor = null;
+  const anchors = new WeakMap(); // a request → what its reader looked at when its answer came
 
-  function holdPlace(source) {
-    const box = source.closest("[data-log]");
+  function holdPlace(ctx) {
+    const box = ctx.sourceElement.closest("[data-log]");
+    const edge = box.getBoundingClientRect().top;
     const first = [...box.querySelectorAll("article")].find(
-      (one) => one.getBoundingClientRect().bottom > box.getBoundingClientRect().top);
-    anchor = first ? { box, first, top: first.getBoundingClientRect().top } : null;
+      (one) => one.getBoundingClientRect().bottom > edge && !one.closest("details:not([open])"));
+    if (first) anchors.set(ctx, { box, first, top: first.getBoundingClientRect().top });
   }
 
-  function keepPlace() {
-    if (!anchor) return;
-    const { box, first, top } = anchor;
-    anchor = null;
-    box.scrollTop += first.getBoundingClientRect().top - top;
-    lastTop = box.scrollTop;
+  function keepPlace(ctx) {
+    const anchor = anchors.get(ctx);
+    if (!anchor?.first.isConnected) return;
+    anchor.box.scrollTop += anchor.first.getBoundingClientRect().top - anchor.top;
+    lastTop = anchor.box.scrollTop;
   }
 
   // -- times ------------------------------------------------------------------------------------
@@ -325,11 +343,11 @@
   });
 
   document.addEventListener("htmx:before:swap", ({ detail: { ctx } }) => {
-    if (ctx.sourceElement?.matches?.("[data-earlier]")) holdPlace(ctx.sourceElement);
+    if (ctx.sourceElement?.matches?.("[data-earlier], [data-again]")) holdPlace(ctx);
   });
 
   document.addEventListener("htmx:after:swap", ({ detail: { ctx } }) => {
-    keepPlace();
+    keepPlace(ctx);
     if (isPane(ctx.target)) arrive();
     else if (ctx.target?.id === "rail-list") {
       takeTitle(markRow());

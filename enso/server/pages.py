@@ -145,10 +145,11 @@ def blueprint(services: Services) -> Blueprint:
 
     @pages.get("/threads/<thread_id>/history")
     def history(thread_id: str) -> Response:  # pyright: ignore[reportUnusedFunction]
-        reading = services.page(thread_id, before=request.args.get("before", ""))
+        before = request.args.get("before", "")
+        reading = services.page(thread_id, before=before)
         urls = page_urls()
         if HtmxRequest(request.headers).is_htmx:
-            view = services.presenter.history(urls, reading)
+            view = services.presenter.history(urls, reading, before=before)
             return html_answer(services.renderer.history(view))
         pane = services.presenter.pane(urls, reading)
         return whole_page(services, urls, pane)

@@ -289,8 +289,8 @@ class Presenter:
             dialogs_href=urls.below(waiting.thread_id, "dialogs"),
         )
 
-    def history(self, urls: Urls, reading: ThreadReading) -> HistoryView:
-        """A page of earlier messages."""
+    def history(self, urls: Urls, reading: ThreadReading, *, before: str) -> HistoryView:
+        """The page of earlier messages that ends before the message ``before``."""
         window = reading.window
         earlier = urls.history(reading.thread_id, before=window.first) if window.before else None
         return HistoryView(
@@ -298,6 +298,7 @@ class Presenter:
             messages=window.messages,
             earlier_href=earlier,
             earlier_count=window.before,
+            href=urls.history(reading.thread_id, before=before),
             hrefs=hrefs_of(urls, reading.thread_id),
         )
 

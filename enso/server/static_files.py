@@ -18,7 +18,8 @@ VERSION = "v"
 FOR_EVER = "public, max-age=31536000, immutable"
 JOINED = "scripts.js"
 SCRIPTS = (
-    "vendor/htmx.min.js", "vendor/hx-ws.min.js", "enso.js", "agent.js", "images.js",
+    "vendor/htmx.min.js", "vendor/hx-ws.min.js", "enso.js", "pages.js", "agent.js",
+    "images.js",
 )  # fmt: skip
 """What ``JOINED`` is made of. A file that is missing is left out: pages work without scripts."""
 

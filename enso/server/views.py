@@ -11,6 +11,7 @@ from dataclasses import dataclass, field
 from markupsafe import Markup
 
 from enso import wire
+from enso.server.looks import dom_token
 
 NOWHERE: Mapping[str, str] = {}
 """No links: what cannot be done is not offered."""
@@ -150,13 +151,22 @@ class PaneView:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class HistoryView:
-    """A page of earlier messages, and where the one before it is."""
+    """A page of earlier messages, and where the one before it is.
+
+    ``href`` asks for this page again: of one that has none nothing is taken out of a long pane.
+    """
 
     key: str
     messages: Sequence[wire.Message]
     earlier_href: str | None
     earlier_count: int
+    href: str = ""
     hrefs: Mapping[str, str] = field(default_factory=lambda: NOWHERE)
+
+    @property
+    def token(self) -> str:
+        """The page's part of a DOM id: that of its first message."""
+        return dom_token(self.messages[0].id) if self.messages else ""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -295,6 +295,14 @@ def test_earlier_messages_come_behind_the_way_to_more() -> None:
     assert_safe(html)
     assert html.lstrip().startswith('<div class="earlier" id="earlier-t1"><a href="/more"')
     assert html.index("/more") < html.index("long ago")
+    again = RENDER.history(
+        HistoryView(
+            key="t1", messages=messages, earlier_href="/more", earlier_count=7, href="/this"
+        )
+    )
+    assert_safe(again)
+    assert '<div class="page" id="page-t1-u9" data-page><button type="button"' in again
+    assert 'hx-get="/this"' in again
     last = RENDER.history(HistoryView(key="t1", messages=[], earlier_href=None, earlier_count=0))
     assert last.strip() == '<div class="earlier" id="earlier-t1"></div>'
 
