@@ -9,10 +9,11 @@ from __future__ import annotations
 from dataclasses import dataclass, field, replace
 from typing import Any, Final, cast
 
-from msgspec import UNSET, Raw, Struct, UnsetType
+from msgspec import UNSET, DecodeError, Raw, Struct, UnsetType
+from msgspec.json import Decoder
 
 from enso.host.contract import ThreadEnd
-from enso.host.json_lines import clean_text, parse_line
+from enso.host.json_lines import MalformedLine, clean_text, is_blank, parse_line
 from enso.host.session_log import given_id, name_of, stored_id
 from enso.host.session_spend import ScannedUsage, Spend, scanned_usage
 from enso.host.stored_values import LATEST_MS, count_of, milliseconds, object_of
@@ -95,6 +96,24 @@ def _text(value: Any) -> str | None:
 def value_of(stored: Raw | Any) -> Any:
     """The value of a field that was left unread."""
     return parse_line(bytes(stored)) if isinstance(stored, Raw) else stored
+
+
+_decode = Decoder(ScannedEntry).decode
+
+
+def scan_line(raw: bytes) -> tuple[ScannedEntry | None, bool]:
+    """The entry on a line, ``None`` for a header, a blank line or damage; whether it is damage."""
+    try:
+        entry = _decode(raw)
+    except (DecodeError, RecursionError):
+        try:
+            value = parse_line(raw)
+        except MalformedLine:
+            return None, not is_blank(raw)
+        if not isinstance(value, dict):
+            return None, True
+        entry = scanned_entry(value)
+    return (None if entry.type == "session" else entry), False
 
 
 Tree = dict[str, tuple[str | None, ThreadEnd | None]]

@@ -24,6 +24,7 @@ from enso.host.contract import (
     HostedThread,
     HostReadiness,
     HostReport,
+    Listed,
     ModelChoice,
     PermissionModeState,
     PromptRefused,
@@ -48,12 +49,16 @@ from enso.host.modes import fresh_mode, stored_mode
 from enso.host.pages import page_of
 from enso.host.project_files import fitting_files
 from enso.host.search import Finder
+from enso.host.session_cache import RowCache
 from enso.host.session_checks import directory_checks
 from enso.host.session_file import SessionFile
+from enso.host.session_fill import LookAt
 from enso.host.session_fork import forked_entries, is_conversation
 from enso.host.session_listing import SessionListing
 from enso.host.session_log import SessionLog, open_sized
+from enso.host.session_look import look_at
 from enso.host.session_pages import NotTold, PageWanted, SessionPages
+from enso.host.session_scans import SessionScans
 from enso.host.session_tail import Counters
 from enso.host.session_trash import SessionTrash
 from enso.host.session_tree import labels_of
@@ -120,18 +125,27 @@ class SessionHost:
         projects: Projects,
         runtimes: RuntimeFactory,
         cache_dir: Path | None = None,
+        look: LookAt = look_at,
     ) -> None:
-        """``cache_dir``: where what is derived is kept; without one it goes with the host."""
+        """``cache_dir``: where what is derived is kept; without one it goes with the host.
+
+        ``look`` looks at a file when the listing is filled for the first time.
+        """
         self._sessions_dir = agent_dir / "sessions"
         self._projects = projects
         self._runtimes = runtimes
-        self._listing = SessionListing(self._sessions_dir, projects)
+        self._cache = CacheDirectory(cache_dir, agent_dir)
+        rows = RowCache(self._cache.path / "listing.msgpack", self._sessions_dir)
+        kept_rows = rows if cache_dir else None
+        self._listing = SessionListing(self._sessions_dir, projects, kept_rows, look)
         self._watch = SessionWatch(self._sessions_dir, self._listing)
+        self._scans = SessionScans()
         self._pages = SessionPages(runtimes.provider_name)
         self._whole = WholeReadings(self._pages.counters, runtimes.provider_name)
         self._trash = SessionTrash(agent_dir, projects)
-        self._cache = CacheDirectory(cache_dir, agent_dir)
-        self._finder = Finder(self._cache.path / "search.sqlite", self._listing.rows)
+        self._finder = Finder(
+            self._cache.path / "search.sqlite", self._listing.rows, self._listing.listed
+        )
         self._open_files: WeakValueDictionary[str, SessionFile] = WeakValueDictionary()
         self._unstored_forks: dict[str, SessionFile] = {}
 
@@ -187,7 +201,17 @@ class SessionHost:
 
     def list_sessions(self) -> list[StoredThread]:
         """Every stored thread in a directory this host serves, newest first, each id once."""
+        self._look_at_own_files()
         return self._listing.rows()
+
+    def listed_sessions(self) -> Listed:
+        """The same as far as it is known by now; see the contract."""
+        self._look_at_own_files()
+        return self._listing.listed()
+
+    def _look_at_own_files(self) -> None:
+        """What this process writes is seen at once, whenever the watch tells of it."""
+        self._listing.look_at_paths(str(one.path) for one in list(self._open_files.values()))
 
     def stored_thread(self, thread_id: str) -> StoredThread | None:
         """The listing's row of one thread; ``None`` when it would not be listed."""
@@ -219,7 +243,7 @@ class SessionHost:
     ) -> StoredThreadPage | None:
         """A page from the end of the file, where that tells it; else from the whole file."""
         stored = self.stored_thread(thread_id)
-        file = self._listing.scanned(stored) if stored is not None else None
+        file = self._scans.of(stored.path) if stored is not None else None
         if stored is None:
             return None
         if file is not None:
@@ -231,7 +255,7 @@ class SessionHost:
     def read_stored_image(self, thread_id: str, entry_id: str, number: int) -> ImagePart | None:
         """An image of an entry: its line is read, where the file's end tells where that is."""
         stored = self.stored_thread(thread_id)
-        file = self._listing.scanned(stored) if stored is not None else None
+        file = self._scans.of(stored.path) if stored is not None else None
         if file is not None:
             with suppress(NotTold):
                 return self._pages.read_image(file, entry_id, number)
@@ -410,6 +434,7 @@ class SessionHost:
     def close(self) -> None:
         """End the watch, the search and every child process."""
         self._watch.close()
+        self._listing.close()
         self._finder.close()
         self._cache.close()
         self._runtimes.close()

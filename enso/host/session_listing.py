@@ -1,199 +1,338 @@
 """All session files under the agent directory: the rows of the rail, and which file an id is.
 
-Owns the cache that makes a listing cost what has changed, the choice among files that hold one id,
-and the rule that only served directories are listed. An id is looked up here and never joined into
-a path. Reads; never writes.
+Owns when a file is looked at. The first time all are, the newest first, and who asks meanwhile is
+told what is known by then. From then on a request costs what changed: while a watch tells what
+happens to the files (``is_told``), a request asks for the state of the directories alone; without
+one, for that of every file. An id is looked up here and never joined into a path. Reads the
+sessions; writes nothing but its cache.
 """
 
 from __future__ import annotations
 
-import os
-import stat
 import threading
-from collections.abc import Iterable, Iterator
+import time
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
 from pathlib import Path
+from typing import Final, NamedTuple
 
-from enso.host.contract import StoredThread
-from enso.host.session_scan import ScannedFile, scan_file
+from enso.host.contract import Listed, StoredThread
+from enso.host.session_cache import RowCache
+from enso.host.session_files import FoundFile, Look, SessionFiles
+from enso.host.session_fill import FIRST_FILES, Fill, LookAt, ToLook
+from enso.host.session_look import RowFile, look_at
+from enso.host.session_order import RowOrder
+from enso.host.session_unread import UnreadFiles
 from enso.host.session_write import FileStamp, stamp_of
 from enso.projects import Projects
 
-_Candidates = tuple[ScannedFile, ...]
+_MOMENT: Final = 0.25
+"""Seconds that a rail waits at most for its first rows."""
+
+
+@dataclass(slots=True)
+class ListingCounters:
+    """How much was read of session files for their rows."""
+
+    files_read: int = 0
+    bytes_read: int = 0
+
+
+class _Before(NamedTuple):
+    """When somebody began to listen, and which files there were."""
+
+    paths: frozenset[str]
+    at_ns: int
 
 
 class SessionListing:
-    """The stored threads of one sessions directory. Thread-safe: one scan at a time."""
+    """The stored threads of one sessions directory. Usable from any worker."""
 
-    def __init__(self, sessions_dir: Path, projects: Projects) -> None:
-        self._sessions_dir = sessions_dir
-        self._projects = projects
-        self._lock = threading.Lock()
-        self._scans_begun = 0
-        self._files: dict[str, ScannedFile] = {}
-        self._by_id: dict[str, _Candidates] = {}
-        self._rows: tuple[StoredThread, ...] = ()
-        self._served: dict[Path, bool] = {}
+    def __init__(
+        self,
+        sessions_dir: Path,
+        projects: Projects,
+        cache: RowCache | None = None,
+        look: LookAt = look_at,
+    ) -> None:
+        self.counters = ListingCounters()
+        self.is_told = False
+        """Whether somebody tells of every change of a file that is known: ``look_at_paths``."""
+        self._cache = cache
+        self._look_at = look
+        self._found = SessionFiles(sessions_dir)
+        self.look_counters = self._found.counters
+        self._lock = threading.Lock()  # held for moments
+        self._looking = threading.Lock()  # held while files are looked at
+        self._looks_begun = 0
+        self._order = RowOrder(projects)
+        self._unread = UnreadFiles()
+        self._changed: set[str] = set()
+        self._before = _Before(frozenset(), 0)
+        self._filling: threading.Thread | None = None
+        self._fill: Fill | None = None
+        self._first_rows = threading.Event()
+        self._filled = False
+        self._unsaved = False
+
+    # -- asking -----------------------------------------------------------------------------------
 
     def rows(self) -> list[StoredThread]:
-        """Every thread of a served directory, newest first, each id once."""
-        self._scan()
-        return list(self._rows)
+        """Every thread of a served directory, newest first, each id once; looks at what changed,
+        and waits for that."""
+        self._look(everything=not self.is_told)
+        with self._lock:
+            return list(self._order.newest_first())
+
+    def listed(self) -> Listed:
+        """The same as far as it is known now: waits for no first look at every file, but a moment
+        for the rows that a rail begins with."""
+        if self._filling is not None and not self._filled:
+            self._first_rows.wait(_MOMENT)
+        else:
+            told = self.is_told or self._filling is not None
+            self._look(everything=not told, seconds=_MOMENT)
+        with self._lock:
+            known = len(self._order.files)
+            threads = self._order.newest_first()
+            return Listed(threads=threads, looked_at=known, waiting=len(self._unread))
 
     def row(self, thread_id: str) -> StoredThread | None:
         """The row of one thread; ``None`` when it would not be listed."""
         thread = self.find(thread_id)
-        return thread if thread is not None and self._projects.serves(thread.cwd) else None
+        with self._lock:
+            return thread if thread is not None and self._order.serves(thread.cwd) else None
 
     def find(self, thread_id: str) -> StoredThread | None:
         """The thread of this id, served or not, and with it the file to read; ``None`` without one.
 
         Looks at the one file while it is known; only an unknown id, or a file that is gone or now
-        holds something else, costs a scan.
+        holds something else, has others looked at.
         """
-        with self._lock:
-            known = self._known(thread_id)
+        known = self._known(thread_id)
+        if known is None and self._filling is not None and not self._filled:
+            return self._unread_thread(thread_id)
         if known is None:
-            self._scan()
-            with self._lock:
-                known = self._known(thread_id)
+            self._look(everything=not self.is_told)
+            known = self._known(thread_id)
         return known
 
-    def scanned(self, thread: StoredThread) -> ScannedFile | None:
-        """What is known of the file of a row that ``row`` or ``find`` just gave."""
+    # -- being told -------------------------------------------------------------------------------
+
+    def start(self) -> None:
+        """Begin to look at every file, in the background; ``take_changes`` tells of what changes
+        from now on."""
+        if self._filled:
+            self._look(everything=True)
+            self.take_changes()
+        elif self._filling is None:
+            self._before = _Before(self._found.paths(), time.time_ns())
+            self._filling = threading.Thread(
+                target=self._look, args=(True,), name="enso-listing", daemon=True
+            )
+            self._filling.start()
+
+    @property
+    def is_filled(self) -> bool:
+        """Whether every file was looked at."""
+        return self._filled
+
+    def wait_until_filled(self) -> None:
+        """Return once every file was looked at, or this was closed."""
+        if self._filling is not None:
+            self._filling.join()
+
+    def look_at_paths(self, paths: Iterable[str]) -> None:
+        """Look at files that something may have happened to."""
+        for path in paths:
+            with self._lock:
+                file, first = self._order.files.get(path), not self._filled
+            if file is not None:
+                self._refresh(file)
+            elif first:
+                self._look_now(path)
+            else:
+                self._look(everything=False)
+
+    def look_at_directories(self) -> None:
+        """Look for files that were made or went, once every file was looked at."""
+        if self._filled:
+            self._look(everything=False)
+
+    def look_at_everything(self) -> None:
+        """Look at the state of every file."""
+        self._look(everything=True)
+        self._save()
+
+    def take_changes(self) -> frozenset[str]:
+        """The ids of threads whose files changed since this was last asked."""
         with self._lock:
-            return self._files.get(str(thread.path))
+            changed, self._changed = frozenset(self._changed), set()
+        return changed
 
-    def ids_at(self, path: str) -> frozenset[str]:
-        """The id of the thread in the file at ``path``, as of when it was last looked at."""
+    def close(self) -> None:
+        """End the first look; keep for the next start what is known."""
+        if self._fill is not None:
+            self._fill.stop()
+        self.wait_until_filled()
+        self._save()
+
+    def _save(self) -> None:
+        if self._cache is None or not self._filled:
+            return
         with self._lock:
-            thread_id = _id_of(self._files.get(path))
-        return frozenset(() if thread_id is None else (thread_id,))
+            unsaved, self._unsaved = self._unsaved, False
+            files = list(self._order.files.values()) if unsaved else []
+        if unsaved:
+            self._cache.save(files)
 
-    def refresh(self, path: str) -> frozenset[str]:
-        """Look at one file again; the ids that it holds and that it held."""
-        with self._lock:
-            earlier = self._files.get(path)
-            known = earlier is not None
-            before = _id_of(earlier)
-            after = _id_of(self._refreshed(earlier)) if earlier is not None else None
-        if not known or before != after:
-            self._scan()
-        ids = self.ids_at(path)
-        return ids | {before} if before is not None else ids
-
-    def stamps(self) -> dict[str, FileStamp]:
-        """The state of every file there is now, by path; reads no file."""
-        return dict(_session_files(self._sessions_dir))
-
-    # -- scanning ---------------------------------------------------------------------------------
-
-    def _scan(self) -> None:
-        """Bring everything up to date. Workers that wait while a scan runs share the next one."""
-        asked = self._scans_begun
-        with self._lock:
-            if self._scans_begun == asked:
-                self._scans_begun += 1
-                self._scan_all()
-
-    def _scan_all(self) -> None:
-        found: dict[str, ScannedFile] = {}
-        for path, stamp in _session_files(self._sessions_dir):
-            earlier = self._files.get(path)
-            if earlier is not None and earlier.stamp == stamp:
-                found[path] = earlier
-            elif (scanned := scan_file(Path(path), earlier)) is not None:
-                found[path] = scanned
-        changed = found.keys() != self._files.keys() or any(
-            self._files[path] is not file for path, file in found.items()
-        )
-        self._files = found
-        threads = [file.thread for file in found.values() if file.thread is not None]
-        served = {cwd: self._projects.serves(cwd) for cwd in {thread.cwd for thread in threads}}
-        if changed or served != self._served:
-            self._served = served
-            self._index()
-
-    def _index(self) -> None:
-        by_id: dict[str, _Candidates] = {}
-        for file in self._files.values():
-            if file.thread is not None:
-                by_id[file.thread.id] = (*by_id.get(file.thread.id, ()), file)
-        chosen = (self._chosen(candidates) for candidates in by_id.values())
-        rows = [thread for thread in chosen if thread is not None and self._served[thread.cwd]]
-        rows.sort(key=lambda thread: (thread.modified, str(thread.path)), reverse=True)
-        self._by_id, self._rows = by_id, tuple(rows)
-
-    def _chosen(self, candidates: Iterable[ScannedFile]) -> StoredThread | None:
-        """The file that an id stands for: a served one, the newest, the last by path."""
-        threads = (file.thread for file in candidates if file.thread is not None)
-        return max(
-            threads,
-            key=lambda thread: (
-                self._projects.serves(thread.cwd),
-                thread.modified,
-                str(thread.path),
-            ),
-            default=None,
-        )
+    # -- one file ---------------------------------------------------------------------------------
 
     def _known(self, thread_id: str) -> StoredThread | None:
-        """The thread by what is known, its files looked at again; ``None`` when a scan is due."""
-        candidates = self._by_id.get(thread_id)
-        if candidates is None:
-            return None
-        refreshed = tuple(self._refreshed(file) for file in candidates)
-        if any(_id_of(file) != thread_id for file in refreshed):
-            return None
-        kept = tuple(file for file in refreshed if file is not None)
-        self._by_id[thread_id] = kept
-        return self._chosen(kept)
+        """The thread by what is known, its files looked at again; ``None`` when others are due."""
+        with self._lock:
+            files = self._order.files_of(thread_id)
+        for file in files:
+            self._refresh(file)
+        with self._lock:
+            now = {file.path for file in self._order.files_of(thread_id)}
+            if not now or now != {file.path for file in files}:
+                return None
+            return self._order.chosen(thread_id)
 
-    def _refreshed(self, file: ScannedFile) -> ScannedFile | None:
-        if stamp_of(file.path) == file.stamp:
-            return file
-        scanned = scan_file(file.path, file)
-        if scanned is not None:
-            self._files[str(file.path)] = scanned
-            self._served = {}  # the rows are to be made anew by the next listing
-        return scanned
+    def _refresh(self, file: RowFile) -> bool:
+        """Bring one file up to date; whether it is still there."""
+        if stamp_of(Path(file.path)) == file.stamp:
+            return True
+        looked = self._read(ToLook(file.path, file, 0, file.stamp))
+        with self._lock:
+            if self._order.files.get(file.path) is file:  # else another worker was sooner
+                self._put([looked] if looked is not None else [], [file.path])
+        return looked is not None
+
+    def _unread_thread(self, thread_id: str) -> StoredThread | None:
+        """A thread whose file is still to be looked at: now, before the others."""
+        unread = self._unread
+        for paths_of in (unread.named, unread.headed):
+            for path in paths_of(thread_id):
+                self._look_now(path)
+            with self._lock:
+                found = self._order.chosen(thread_id)
+            if found is not None:
+                return found
+        return None
+
+    def _look_now(self, path: str) -> None:
+        """Look at a file that is not known yet, before its turn comes."""
+        stamp = stamp_of(Path(path))
+        looked = self._read(ToLook(path, None, 0, stamp)) if stamp is not None else None
+        with self._lock:
+            self._unread.take(path)
+            if looked is not None and path not in self._order.files:
+                self._put([looked])
+
+    # -- many files -------------------------------------------------------------------------------
+
+    def _look(self, everything: bool, seconds: float = -1) -> None:
+        """Bring everything up to date; workers that wait meanwhile share the next look.
+
+        ``seconds``: how long to wait at most for another look.
+        """
+        asked = self._looks_begun
+        if not self._looking.acquire(timeout=seconds):
+            return
+        try:
+            if self._looks_begun == asked:
+                self._looks_begun += 1
+                self._look_alone(everything)
+        finally:
+            self._looking.release()
+
+    def _look_alone(self, everything: bool) -> None:
+        first = not self._filled
+        look = self._found.look() if everything or first else self._found.look_again()
+        if look is not None:
+            cached = self._cache.load() if first and self._cache is not None else {}
+            self._fill = Fill(self._take, look=self._look_at)
+            self._fill.run(self._compare(look, cached))
+        if everything:
+            with self._lock:
+                self._order.serve_anew()
+        if first:
+            self._filled = self._fill is not None and not self._fill.is_stopped
+            self._first_rows.set()
+            self._save()
+
+    def _compare(self, look: Look, cached: dict[str, RowFile]) -> list[ToLook]:
+        """The files that are not as they are known, the newest first."""
+        with self._lock:
+            known, first = self._order.files, not self._filled
+            gone = [path for path in known if path not in look.files]
+            kept = [cached[path] for path, f in look.files.items() if _is_known(f, cached)]
+            self._put(kept, gone, news=not first)
+            self._unsaved |= len(cached) != len(kept)
+            due = [
+                _to_look(file, known.get(path) or cached.get(path), self._is_news(file))
+                for path, file in look.files.items()
+                if path not in known or (_is_fresh(file, look) and not _is_known(file, known))
+            ]
+            due.sort(key=lambda one: (one.stamp.mtime_ns, one.path), reverse=True)
+            self._unread = UnreadFiles(one.path for one in due)
+            if len(known) >= FIRST_FILES:
+                self._first_rows.set()
+        return due
+
+    def _is_news(self, file: FoundFile) -> bool:
+        """Whether a file changed since somebody listens."""
+        before = self._before
+        changed = file.path not in before.paths or file.changed_ns >= before.at_ns
+        return self._filled or changed
+
+    def _take(self, asked: Sequence[ToLook], looked: Sequence[RowFile | None]) -> None:
+        """Take files of a look, but those that somebody else has looked at meanwhile."""
+        with self._lock:
+            for one, file in zip(asked, looked, strict=True):
+                self.counters.files_read += 1
+                self.counters.bytes_read += one.size
+                if not self._unread.take(one.path):
+                    continue
+                news = one.news or file is None or file.stamp != one.stamp
+                self._put([file] if file is not None else [], [one.path], news=news)
+            if len(self._order.files) >= FIRST_FILES:
+                self._first_rows.set()
+
+    def _read(self, file: ToLook) -> RowFile | None:
+        looked = look_at(file.path, file.earlier)
+        with self._lock:
+            self.counters.files_read += 1
+            if looked is not None:
+                self.counters.bytes_read += _bytes_due(looked.stamp, file.earlier)
+        return looked
+
+    def _put(
+        self, files: Sequence[RowFile], gone: Sequence[str] = (), *, news: bool = True
+    ) -> None:
+        """Take what is known now; the lock is held."""
+        if files or gone:
+            self._unsaved = True
+            ids = self._order.put(files, gone)
+            self._changed |= ids if news else set()
 
 
-def _id_of(file: ScannedFile | None) -> str | None:
-    return file.thread.id if file is not None and file.thread is not None else None
+def _is_fresh(file: FoundFile, look: Look) -> bool:
+    return look.fresh is None or file.path in look.fresh
 
 
-def _session_files(sessions_dir: Path) -> Iterator[tuple[str, FileStamp]]:
-    """Every session file in the direct subdirectories, each real file once, by its first path."""
-    seen: set[tuple[int, int]] = set()
-    for directory in sorted(entry.path for entry in _entries(sessions_dir) if _is_dir(entry)):
-        files = (entry for entry in _entries(directory) if entry.name.endswith(".jsonl"))
-        for entry in sorted(files, key=lambda entry: entry.name):
-            try:
-                status = entry.stat()
-            except OSError:
-                continue
-            identity = status.st_dev, status.st_ino
-            if stat.S_ISREG(status.st_mode) and identity not in seen:
-                seen.add(identity)
-                yield entry.path, FileStamp(status.st_ino, status.st_size, status.st_mtime_ns)
+def _is_known(file: FoundFile, known: dict[str, RowFile]) -> bool:
+    earlier = known.get(file.path)
+    return earlier is not None and earlier.stamp == file.stamp
 
 
-def linked_directories(sessions_dir: Path) -> list[Path]:
-    """The directories of session files that are symbolic links: a watch does not follow them."""
-    found = _entries(sessions_dir)
-    return sorted(Path(entry.path) for entry in found if entry.is_symlink() and _is_dir(entry))
+def _to_look(file: FoundFile, earlier: RowFile | None, news: bool) -> ToLook:
+    return ToLook(file.path, earlier, _bytes_due(file.stamp, earlier), file.stamp, news)
 
 
-def _entries(directory: Path | str) -> list[os.DirEntry[str]]:
-    try:
-        with os.scandir(directory) as entries:
-            return list(entries)
-    except OSError:
-        return []
-
-
-def _is_dir(entry: os.DirEntry[str]) -> bool:
-    try:
-        return entry.is_dir()
-    except OSError:
-        return False
+def _bytes_due(stamp: FileStamp, earlier: RowFile | None) -> int:
+    """How many bytes are to be read of a file."""
+    read = earlier.read if earlier is not None and stamp.grown_from(earlier.stamp) else None
+    return stamp.size - read.consumed if read is not None else stamp.size

@@ -21,7 +21,7 @@ from enso.host.contract import StoredThread, StoredThreadPage, TurnUsage
 from enso.host.decode import ProviderNames, decode_entry
 from enso.host.json_lines import MalformedLine, parse_line
 from enso.host.pages import OpenCalls, ends_in_turn, later_entries
-from enso.host.session_facts import request_usage
+from enso.host.session_facts import request_usage, scan_line
 from enso.host.session_images import (
     LeanLine,
     around,
@@ -30,7 +30,7 @@ from enso.host.session_images import (
     without_images,
 )
 from enso.host.session_log import open_regular
-from enso.host.session_scan import KnownEnd, ScannedFile, scan_line
+from enso.host.session_scan import KnownEnd, ScannedFile
 from enso.host.session_spend import Spend
 from enso.host.session_tail import BranchWalk, Counters, FileChanged, Place
 from enso.host.session_write import FileStamp

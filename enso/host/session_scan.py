@@ -1,4 +1,4 @@
-"""Scanning one session file for the rail: whole the first time, then from where it grew.
+"""Scanning one session file for its pages: whole the first time, then from where it grew.
 
 Owns how far a file was read and whether it still is the file that was read. A scan keeps no
 entries: it takes the few fields it needs out of each line, with a parser that still refuses every
@@ -16,10 +16,8 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import BinaryIO, Final
 
-import msgspec
-
 from enso.host.contract import StoredThread
-from enso.host.json_lines import MalformedLine, is_blank, parse_line
+from enso.host.session_beginning import read_beginning
 from enso.host.session_branch import (
     BranchFacts,
     BranchPicker,
@@ -34,18 +32,16 @@ from enso.host.session_facts import (
     SessionFacts,
     Tree,
     end_of_message,
-    scanned_entry,
+    scan_line,
 )
-from enso.host.session_log import Header, open_regular, read_header
+from enso.host.session_log import Header, open_regular
 from enso.host.session_prefix import LONG, prefix_of
 from enso.host.session_write import FileStamp
-from enso.host.stored_values import milliseconds
 from enso.thread_ids import is_thread_id
 from enso.transcript import Usage
 
 _PROBE: Final = 512
 _NEWLINE: Final = 10
-_decode = msgspec.json.Decoder(ScannedEntry).decode
 
 
 Branch = BranchEnd | RegularBranch
@@ -224,29 +220,12 @@ def _begun(stream: BinaryIO, branch: Callable[[float | None], Branch]) -> Progre
 
     ``branch`` makes what a file of this version gathers. Raises ``IrregularFile`` when that does.
     """
-    stream.seek(0)
-    consumed = skipped = 0
-    for raw in stream:
-        consumed += len(raw)
-        try:
-            value = parse_line(raw)
-        except MalformedLine:
-            skipped += not is_blank(raw)
-            continue
-        if not isinstance(value, (dict, list)) and not value:
-            skipped += 1
-            continue
-        header = read_header(value)
-        if header is None:
-            return None
-        stored = header.raw.get("timestamp")
-        created_ms = milliseconds(stored) if isinstance(stored, str) else None
-        header = replace(header, raw={})  # which may be large, and is not needed any more
-        whole = raw.endswith(b"\n")  # else what comes next may still be fused with it
-        facts = SessionFacts(skipped=skipped)
-        begun = branch(header.version)
-        return Progress(header, facts, begun, consumed if whole else 0, created_ms)
-    return None
+    beginning = read_beginning(stream)
+    if beginning is None:
+        return None
+    facts = SessionFacts(skipped=beginning.skipped)
+    begun = branch(beginning.header.version)
+    return Progress(beginning.header, facts, begun, beginning.consumed, beginning.created_ms)
 
 
 # -- lines ----------------------------------------------------------------------------------------
@@ -284,21 +263,6 @@ def _check_prefix(entry: ScannedEntry, raw: bytes) -> None:
     role = entry.message.role if entry.message is not None else None
     if (entry.type, entry.id, entry.parentId, role) != ("message", *prefix):
         raise IrregularFile
-
-
-def scan_line(raw: bytes) -> tuple[ScannedEntry | None, bool]:
-    """The entry on a line, ``None`` for a header, a blank line or damage; whether it is damage."""
-    try:
-        entry = _decode(raw)
-    except (msgspec.DecodeError, RecursionError):
-        try:
-            value = parse_line(raw)
-        except MalformedLine:
-            return None, not is_blank(raw)
-        if not isinstance(value, dict):
-            return None, True
-        entry = scanned_entry(value)
-    return (None if entry.type == "session" else entry), False
 
 
 def _picked(stream: BinaryIO) -> Picked:

@@ -61,14 +61,17 @@ class Place(NamedTuple):
     cuts: tuple[Cut, ...] = ()
 
 
-def lines_before(descriptor: int, end: int, counters: Counters) -> Iterator[tuple[int, bytes]]:
+def lines_before(
+    descriptor: int, end: int, counters: Counters, size: int = BLOCK
+) -> Iterator[tuple[int, bytes]]:
     """The lines before ``end``, where one ends, the last first: where each begins, and its bytes.
 
+    ``size`` is how much is read at once.
     Raises ``FileChanged`` when the file is shorter than that.
     """
     pieces: list[bytes] = []  # of the line whose beginning was not read yet, the last first
     while end > 0:
-        begin = max(0, end - BLOCK)
+        begin = max(0, end - size)
         block = os.pread(descriptor, end - begin, begin)
         if len(block) != end - begin:
             raise FileChanged

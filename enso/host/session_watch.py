@@ -1,13 +1,14 @@
 """Telling who asks when a session file is made, grows, shrinks or goes.
 
-Owns the watch of the sessions directory, which need not exist yet, and turns changed paths into
-thread ids. It says that a thread changed, never what changed. Runs in a worker of its own.
+Owns the watch of the sessions directory, which need not exist yet, and has the listing look at what
+it is told of. It says that a thread changed, never what changed. Runs in a worker of its own.
 """
 
 from __future__ import annotations
 
 import logging
 import threading
+import time
 from collections.abc import Callable
 from pathlib import Path
 from typing import Final
@@ -15,14 +16,16 @@ from typing import Final
 from watchfiles import watch
 
 from enso.host.contract import ChangeListener
-from enso.host.session_listing import SessionListing, linked_directories
-from enso.host.session_write import FileStamp, stamp_of
+from enso.host.session_files import linked_directories
+from enso.host.session_listing import SessionListing
+from enso.host.session_write import stamp_of
 
 _log = logging.getLogger(__name__)
 
 _STEP_MS: Final = 25
 _GATHER_MS: Final = 100
 _LOOK_AGAIN_MS: Final = 250
+_LOOK_AT_ALL_SECONDS: Final = 60.0
 
 
 class SessionWatch:
@@ -35,8 +38,6 @@ class SessionWatch:
         self._listeners: dict[object, ChangeListener] = {}
         self._worker: threading.Thread | None = None
         self._stop = threading.Event()
-        self._known: dict[str, FileStamp] = {}
-        self._ids: dict[str, frozenset[str]] = {}
 
     def listen(self, listener: ChangeListener) -> Callable[[], None]:
         """Tell ``listener`` of every change from now on; returns what ends that."""
@@ -65,7 +66,7 @@ class SessionWatch:
             worker.join()
 
     def _start(self) -> None:
-        self._known = self._listing.stamps()
+        self._listing.start()
         self._stop = threading.Event()
         self._worker = threading.Thread(
             target=self._run, args=(self._stop,), name="session-watch", daemon=True
@@ -75,25 +76,27 @@ class SessionWatch:
     # -- in the worker ----------------------------------------------------------------------------
 
     def _run(self, stop: threading.Event) -> None:
-        self._listing.rows()  # so that the id of a file that goes is known
-        self._ids = {path: self._listing.ids_at(path) for path in self._known}
         while not stop.is_set():
             try:
                 self._watch_once(stop)
             except (OSError, RuntimeError) as error:  # a directory that went, no more watches
                 _log.warning("the watch of %s starts again: %s", self._sessions_dir, error)
+                self._look_and_tell(everything=self._listing.is_filled)
                 stop.wait(_LOOK_AGAIN_MS / 1000)
+            finally:
+                self._listing.is_told = False
 
     def _watch_once(self, stop: threading.Event) -> None:
         """Watch until there is something else to watch.
 
-        Comes by a few times a second also when nothing is told. The first time it compares all
-        files: what happened before the watch stood is not told.
+        Comes by a few times a second also when nothing is told. Once the watch stands all files are
+        compared: what happened before is not told. So they are now and then, as a watch may miss
+        something.
         """
         watched = self._to_watch()
         before = [_inode(path) for path in watched]
         inside = watched[0] == self._sessions_dir
-        first = True
+        due = 0.0
         for changes in watch(
             *watched,
             watch_filter=None,
@@ -107,9 +110,12 @@ class SessionWatch:
             ignore_permission_denied=True,
         ):
             paths = frozenset(path for _, path in changes)
-            if inside and (first or paths):
-                self._tell_of(self._ids_of(paths) if not first else None)
-            first = False
+            if inside:
+                look_at_all = self._listing.is_filled and time.monotonic() >= due
+                self._look_and_tell(paths, everything=look_at_all)
+                if look_at_all:
+                    due = time.monotonic() + _LOOK_AT_ALL_SECONDS
+                    self._listing.is_told = True
             # A directory that was removed and made again may have its inode again, but no watch.
             gone = any(str(path) in paths for path in watched)
             if gone or self._to_watch() != watched or [_inode(path) for path in watched] != before:
@@ -122,40 +128,17 @@ class SessionWatch:
             return [_nearest_existing(self._sessions_dir)]
         return [self._sessions_dir, *linked_directories(self._sessions_dir)]
 
-    def _ids_of(self, paths: frozenset[str]) -> frozenset[str] | None:
-        """The ids at files that are known and only changed; ``None`` when there is more to it."""
-        now = {path: stamp_of(Path(path)) for path in paths}
-        if any(path not in self._known or stamp is None for path, stamp in now.items()):
-            return None
-        ids: set[str] = set()
-        for path, stamp in now.items():
-            if stamp is not None and stamp != self._known[path]:
-                self._known[path] = stamp
-                ids |= self._ids.get(path, frozenset()) | self._read_ids(path)
-        return frozenset(ids)
-
-    def _read_ids(self, path: str) -> frozenset[str]:
-        self._ids[path] = self._listing.refresh(path)
-        return self._ids[path]
-
-    def _changed_ids(self) -> frozenset[str]:
-        """The ids at every file that is not as it was when it was last told of."""
-        now, before = self._listing.stamps(), self._known
-        self._known = now
-        changed = {path for path in now.keys() | before.keys() if now.get(path) != before.get(path)}
-        if not changed:
-            return frozenset()
-        ids: set[str] = set()
-        self._listing.rows()
-        for path in changed:
-            ids |= self._ids.pop(path, frozenset())
-            if path in now:
-                ids |= self._read_ids(path)
-        return frozenset(ids)
-
-    def _tell_of(self, ids: frozenset[str] | None) -> None:
-        """Tell of these ids; of every change that there is, when they are not known."""
-        told = self._changed_ids() if ids is None else ids
+    def _look_and_tell(
+        self, paths: frozenset[str] = frozenset(), *, everything: bool = False
+    ) -> None:
+        """Look at what may have changed, and tell of what did, whoever saw it first."""
+        if everything:
+            self._listing.look_at_everything()
+        elif paths:
+            self._listing.look_at_paths(path for path in paths if path.endswith(".jsonl"))
+            if any(not path.endswith(".jsonl") for path in paths):
+                self._listing.look_at_directories()
+        told = self._listing.take_changes()
         if told:
             self._tell(told)
 

@@ -7,14 +7,14 @@ from __future__ import annotations
 
 import os
 from contextlib import suppress
-from dataclasses import dataclass
 from pathlib import Path
+
+from msgspec import Struct
 
 from enso.host.contract import SessionNotWritten
 
 
-@dataclass(frozen=True, slots=True)
-class FileStamp:
+class FileStamp(Struct, frozen=True, gc=False):
     """What tells one state of a file from another, without reading it."""
 
     inode: int

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Mapping
 from datetime import UTC, datetime
 from typing import Any, Final, cast
@@ -30,7 +29,7 @@ def text_of(value: Any) -> str:
 
 def count_of(value: Any) -> int | None:
     """A stored number that is not negative, as a whole one; ``None`` for anything else."""
-    if isinstance(value, bool) or not isinstance(value, (int, float)) or not math.isfinite(value):
+    if isinstance(value, bool) or not isinstance(value, (int, float)):
         return None
     return int(value) if 0 <= value <= LATEST_MS else None
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import json
 import uuid
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 
@@ -31,6 +31,7 @@ from enso.server.views import (
     PageView,
     PaneView,
     RailAsk,
+    RailFilling,
     RailGroup,
     RailRow,
     RailView,
@@ -105,8 +106,9 @@ class Presenter:
     def rail(self, urls: Urls, wanted: RailRequest) -> RailView:
         """The newest threads that fit the query, under their projects."""
         version = self._rail.version  # before the listing: what comes between is asked for again
-        threads = self._rail.threads(wanted.query)
-        shown = _with_current(threads, wanted)
+        listed = self._rail.listed(wanted.query)
+        threads = listed.threads
+        shown = self._with_current(threads, wanted)
         more = urls.rail(query=wanted.query, shown=wanted.shown + MORE_ROWS, current=wanted.current)
         return RailView(
             groups=self._groups(urls, shown, wanted.current),
@@ -121,8 +123,33 @@ class Presenter:
             waiting_href=urls.waiting(),
             asks=self._asks(urls),
             serves_nothing_yet=not threads and not wanted.query,
+            filling=self._filling(urls, listed, wanted),
             version=version,
             find_href=urls.find(wanted.query) if wanted.query.strip() else None,
+        )
+
+    def _with_current(
+        self, threads: Sequence[contract.StoredThread], wanted: RailRequest
+    ) -> list[contract.StoredThread]:
+        """The newest threads, and behind them the open one when it fits and is older than those."""
+        shown = list(threads[: wanted.shown])
+        if not wanted.current or any(thread.id == wanted.current for thread in shown):
+            return shown
+        if wanted.query:
+            older = (one for one in threads[wanted.shown :] if one.id == wanted.current)
+            return [*shown, *older]
+        current = self._host.stored_thread(wanted.current)
+        return [*shown, current] if current is not None else shown
+
+    def _filling(
+        self, urls: Urls, listed: contract.Listed, wanted: RailRequest
+    ) -> RailFilling | None:
+        if not listed.waiting:
+            return None
+        return RailFilling(
+            looked_at=listed.looked_at,
+            files=listed.looked_at + listed.waiting,
+            href=urls.rail(query=wanted.query, shown=wanted.shown, current=wanted.current),
         )
 
     def _asks(self, urls: Urls) -> list[RailAsk]:
@@ -332,16 +359,6 @@ def hrefs_of(urls: Urls, thread_id: str) -> dict[str, str]:
         **{place: urls.below(thread_id, place) for place in PLACES},
         **{f"export-{name}": urls.export(thread_id, name) for name in FORMATS},
     }
-
-
-def _with_current(
-    threads: list[contract.StoredThread], wanted: RailRequest
-) -> list[contract.StoredThread]:
-    """The newest threads, and behind them the open one when it is older than those."""
-    shown = threads[: wanted.shown]
-    if wanted.current and all(thread.id != wanted.current for thread in shown):
-        shown += [one for one in threads[wanted.shown :] if one.id == wanted.current]
-    return shown
 
 
 def _damage(skipped_lines: int) -> str:

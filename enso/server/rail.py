@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Iterable, Sequence
+from dataclasses import replace
 
 from enso import wire
 from enso.host import contract
@@ -15,10 +16,25 @@ from enso.server.messages import mended
 from enso.server.registry import ThreadRegistry
 
 
-def matches(thread: contract.StoredThread, words: Sequence[str], project_name: str) -> bool:
-    """Whether every word stands in the thread's title, its name or its project's name."""
-    text = f"{thread.name or ''}\n{thread.first_message}\n{project_name}".casefold()
-    return all(word in text for word in words)
+class _Texts:
+    """What each thread is found by, kept as long as its row is the same."""
+
+    def __init__(self) -> None:
+        self._kept: dict[str, tuple[contract.StoredThread, str]] = {}
+
+    def of(self, thread: contract.StoredThread) -> str:
+        """The thread's title and its name, without their case."""
+        kept = self._kept.get(thread.id)
+        if kept is not None and kept[0] is thread:
+            return kept[1]
+        text = f"{thread.name or ''}\n{thread.first_message}".casefold()
+        self._kept[thread.id] = thread, text
+        return text
+
+    def forget_others(self, threads: Sequence[contract.StoredThread]) -> None:
+        """Forget threads that are no more, when there are many."""
+        if len(self._kept) > 2 * len(threads) + 100:
+            self._kept = {}
 
 
 class Rail:
@@ -32,6 +48,7 @@ class Rail:
         self._projects = projects
         self._began = f"{time.time_ns():x}"
         self._tellings = 0
+        self._texts = _Texts()
 
     @property
     def version(self) -> str:
@@ -45,13 +62,32 @@ class Rail:
         """News are about to be told; called by the one worker that tells them."""
         self._tellings += 1
 
-    def threads(self, query: str = "") -> list[contract.StoredThread]:
-        """The stored threads, newest first; of those that a query's words fit, when it has any."""
+    def threads(self, query: str = "") -> Sequence[contract.StoredThread]:
+        """All stored threads, newest first; of those that a query's words fit, when it has any."""
+        return self._fitting(self._host.list_sessions(), query)
+
+    def listed(self, query: str = "") -> contract.Listed:
+        """The same as far as they are known by now."""
+        listed = self._host.listed_sessions()
+        return replace(listed, threads=self._fitting(listed.threads, query))
+
+    def _fitting(
+        self, threads: Sequence[contract.StoredThread], query: str
+    ) -> Sequence[contract.StoredThread]:
+        """Those in whose title, name or project's name every word stands."""
         words = query.casefold().split()
-        listed = self._host.list_sessions()
         if not words:
-            return listed
-        return [one for one in listed if matches(one, words, self.project_name(one))]
+            return threads
+        self._texts.forget_others(threads)
+        names = {
+            one.cwd: self.project_name(one).casefold()
+            for one in {t.cwd: t for t in threads}.values()
+        }
+        return [one for one in threads if self._fits(one, words, names[one.cwd])]
+
+    def _fits(self, thread: contract.StoredThread, words: Sequence[str], project_name: str) -> bool:
+        text = self._texts.of(thread)
+        return all(word in text or word in project_name for word in words)
 
     def project_name(self, thread: contract.StoredThread) -> str:
         """The display name of a thread's project."""

@@ -60,6 +60,15 @@ class RailAsk:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class RailFilling:
+    """How far the first look at all stored threads is, and where the rail is asked for again."""
+
+    looked_at: int
+    files: int
+    href: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class RailView:
     """The rail: groups of rows, and what is needed to page, filter and refresh it.
 
@@ -80,6 +89,7 @@ class RailView:
     waiting_href: str = ""  # the page of all dialogs that wait
     asks: Sequence[RailAsk] = ()
     version: str = ""  # which news it was drawn after: its follow asks for what came since
+    filling: RailFilling | None = None  # while not every stored thread was looked at
     find_href: str | None = None  # what of the query is said in threads; ``None`` without a query
 
 

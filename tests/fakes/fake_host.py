@@ -40,6 +40,7 @@ from enso.host.contract import (
     HostedThreadInspection,
     HostReadiness,
     HostReport,
+    Listed,
     ModelChoice,
     ModelInUse,
     PermissionModeChoice,
@@ -174,6 +175,8 @@ class FakeHost:
         self.built: list[FakeThread] = []
         self.closed = False
         self.prepared = 0
+        self.waiting = 0
+        """How many of the oldest threads are still to be looked at."""
         self._model = model
         self._gone: set[Path] = set()
         self._threads: dict[str, _Stored] = {}
@@ -274,6 +277,12 @@ class FakeHost:
         with self._lock:
             rows = [self._row(t) for t in self._threads.values() if t.directory in self.projects]
         return sorted(rows, key=lambda row: (row.modified, row.id), reverse=True)
+
+    def listed_sessions(self) -> Listed:
+        """The same; there is nothing to wait for, until a test says so."""
+        rows = self.list_sessions()
+        known = rows[: len(rows) - self.waiting]
+        return Listed(threads=known, looked_at=len(known), waiting=self.waiting)
 
     def stored_thread(self, thread_id: str) -> StoredThread | None:
         """The row of one thread."""

@@ -70,6 +70,7 @@ from enso.host.contract.stats import (
 )
 from enso.host.contract.stored import (
     Found,
+    Listed,
     Passage,
     PermissionModeChoice,
     PermissionModeId,
@@ -129,6 +130,7 @@ __all__ = [
     "HostedThread",
     "HostedThreadInspection",
     "JointSpend",
+    "Listed",
     "MessageDropped",
     "MessageStarted",
     "ModelChoice",

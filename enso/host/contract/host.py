@@ -17,6 +17,7 @@ from enso.host.contract.report import HostReport
 from enso.host.contract.stats import StoredThreadStats
 from enso.host.contract.stored import (
     Found,
+    Listed,
     PermissionModeState,
     StoredEntries,
     StoredLog,
@@ -55,7 +56,17 @@ class AgentHost(Protocol):
         ...
 
     def list_sessions(self) -> list[StoredThread]:
-        """Every stored thread in a directory this host serves, newest first, each id once."""
+        """Every stored thread in a directory this host serves, newest first, each id once.
+
+        Waits until every log was looked at.
+        """
+        ...
+
+    def listed_sessions(self) -> Listed:
+        """The same as far as it is known by now, without waiting for what is not.
+
+        While the store is watched (``on_change``), costs what changed since it was last asked.
+        """
         ...
 
     def stored_thread(self, thread_id: str) -> StoredThread | None:

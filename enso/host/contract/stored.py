@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 from pathlib import Path
@@ -32,6 +32,18 @@ class StoredThread:
     first_message: str
     name: str | None
     end: ThreadEnd
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Listed:
+    """The listing as far as it is known: rows of threads, newest first, each id once.
+
+    ``looked_at`` counts the logs that were looked at, ``waiting`` those that are still to be.
+    """
+
+    threads: Sequence[StoredThread]
+    looked_at: int
+    waiting: int = 0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

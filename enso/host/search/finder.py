@@ -15,7 +15,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Final
 
-from enso.host.contract import Found, Passage, StoredThread
+from enso.host.contract import Found, Listed, Passage, StoredThread
 from enso.host.search.index import Addition, IndexUnusable, Place, SearchIndex
 from enso.host.search.lines import message_entry_id, new_lines, read_line, written_at
 from enso.host.search.words import extract, match_expression, query_terms, searched_text
@@ -37,9 +37,16 @@ _OF_ONE_THREAD: Final = 3
 class Finder:
     """Finds passages of the threads that ``rows`` lists. ``start`` begins to fill the index."""
 
-    def __init__(self, path: Path, rows: Callable[[], Sequence[StoredThread]]) -> None:
+    def __init__(
+        self,
+        path: Path,
+        rows: Callable[[], Sequence[StoredThread]],
+        listed: Callable[[], Listed] | None = None,
+    ) -> None:
+        """``rows`` waits for every file to be listed; ``listed`` gives those that are by now."""
         self._index = SearchIndex(path)
         self._rows = rows
+        self._listed = listed
         self._wake = threading.Condition()
         self._indexing = threading.Lock()
         self._changed = False
@@ -70,7 +77,9 @@ class Finder:
 
         Takes a moment to read what is not in the index yet, the newest first.
         """
-        rows = self._rows()
+        listed = self._listed() if self._listed is not None else None
+        rows = listed.threads if listed is not None else self._rows()
+        waiting = listed.waiting if listed is not None else 0
         terms = query_terms(query)
         passages: list[Passage] = []
         if terms and limit > 0:
@@ -80,7 +89,7 @@ class Finder:
                 log.warning("Threads cannot be searched by content now: %s", error)
             passages = list(self._passages(rows, terms, limit))
         searched = len(rows) - len(self._pending(rows))
-        return Found(passages=tuple(passages), searched=searched, threads=len(rows))
+        return Found(passages=tuple(passages), searched=searched, threads=len(rows) + waiting)
 
     def close(self) -> None:
         """End the worker and close the index."""

@@ -1,0 +1,63 @@
+"""A process that looks at session files for the first fill, and imports no more than that takes.
+
+Speaks over its standard streams: a batch comes in, its rows go out, each behind its length. Ends
+with its standard input, so that it does not outlive the server.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+from typing import IO, Final
+
+from msgspec import Struct, msgpack
+
+from enso.host.session_look import RowFile, look_at
+
+_LENGTH: Final = 4
+
+
+class Batch(Struct, frozen=True):
+    """Paths to look at, each with what was known of the file."""
+
+    paths: list[str]
+    earlier: list[RowFile | None]
+
+
+class Looked(Struct, frozen=True):
+    """The rows of a batch, in its order; ``None`` for a file that is gone."""
+
+    files: list[RowFile | None]
+
+
+def write_message(stream: IO[bytes], message: Batch | Looked) -> None:
+    """Write a message behind its length. Raises ``OSError``."""
+    content = msgpack.encode(message)
+    stream.write(len(content).to_bytes(_LENGTH) + content)
+    stream.flush()
+
+
+def read_message(stream: IO[bytes]) -> bytes | None:
+    """The next message; ``None`` at the end of the stream. Raises ``OSError``."""
+    length = stream.read(_LENGTH)
+    if len(length) < _LENGTH:
+        return None
+    content = stream.read(int.from_bytes(length))
+    return content if len(content) == int.from_bytes(length) else None
+
+
+def serve(source: IO[bytes], target: IO[bytes]) -> None:
+    """Answer batches until there are no more."""
+    while (content := read_message(source)) is not None:
+        batch = msgpack.decode(content, type=Batch)
+        looked = [
+            look_at(path, known) for path, known in zip(batch.paths, batch.earlier, strict=True)
+        ]
+        write_message(target, Looked(looked))
+
+
+if __name__ == "__main__":
+    try:
+        serve(sys.stdin.buffer, sys.stdout.buffer)
+    except (OSError, KeyboardInterrupt):
+        os._exit(1)  # whoever asked is gone: there is nobody to tell

@@ -1,0 +1,162 @@
+"""Which session files there are, and whether that may have changed: no file is opened.
+
+Owns the rule that only files in the direct subdirectories of the sessions directory count, each
+real file once, by its first path. Between two looks at everything, a directory is listed again only
+when its own time says that a file was made in it or went: what is appended to a file does not show.
+"""
+
+from __future__ import annotations
+
+import os
+import stat
+import time
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Final, NamedTuple
+
+from msgspec import Struct
+
+from enso.host.session_write import FileStamp
+
+_TICK_NS: Final = 50_000_000
+"""A directory that changed so shortly before it was listed may change again in the same tick."""
+_UNSETTLED: Final = -1
+
+
+@dataclass(slots=True)
+class LookCounters:
+    """How much was asked of the file system: files and directories whose state was asked for."""
+
+    files: int = 0
+    directories: int = 0
+
+
+class FoundFile(Struct, frozen=True, gc=False):
+    """A session file that is there: its state, and when anything of it last changed (ns)."""
+
+    path: str
+    stamp: FileStamp
+    changed_ns: int
+    identity: tuple[int, int]
+
+
+class Look(NamedTuple):
+    """Every session file by its path. ``fresh``: the paths of those whose state is as of this look,
+    while others are as an earlier look found them; ``None``: all are."""
+
+    files: dict[str, FoundFile]
+    fresh: set[str] | None
+
+
+@dataclass(slots=True)
+class _Directory:
+    """A directory as it was listed."""
+
+    changed_ns: int
+    linked: bool
+    files: list[FoundFile] = field(default_factory=list[FoundFile])
+
+
+class SessionFiles:
+    """The session files of one sessions directory. Not thread-safe: one look at a time."""
+
+    def __init__(self, sessions_dir: Path) -> None:
+        self.counters = LookCounters()
+        self._sessions_dir = str(sessions_dir)
+        self._changed_ns = _UNSETTLED
+        self._directories: dict[str, _Directory] = {}
+
+    def look(self) -> Look:
+        """Look at everything."""
+        self._changed_ns = self._time_of(self._sessions_dir)
+        entries = sorted(_entries(self._sessions_dir), key=lambda entry: entry.path)
+        self._directories = {
+            entry.path: self._listed(entry.path, entry.is_symlink())
+            for entry in entries
+            if _is_dir(entry)
+        }
+        return Look(self._once(), None)
+
+    def look_again(self) -> Look | None:
+        """Look at the directories that changed; ``None`` when none did."""
+        linked = any(directory.linked for directory in self._directories.values())
+        same = self._time_of(self._sessions_dir) == self._changed_ns != _UNSETTLED
+        if linked or not same:
+            return self.look()
+        again = self._changed()
+        for path in again:
+            self._directories[path] = self._listed(path, self._directories[path].linked)
+        fresh = {file.path for path in again for file in self._directories[path].files}
+        return Look(self._once(), fresh) if again else None
+
+    def paths(self) -> frozenset[str]:
+        """What is named as a session file now; asks for no file's state."""
+        directories = (one.path for one in _entries(self._sessions_dir) if _is_dir(one))
+        files = (entry for directory in directories for entry in _entries(directory))
+        return frozenset(file.path for file in files if file.name.endswith(".jsonl"))
+
+    def _changed(self) -> list[str]:
+        return [
+            path
+            for path, directory in self._directories.items()
+            if directory.changed_ns == _UNSETTLED or self._time_of(path) != directory.changed_ns
+        ]
+
+    def _listed(self, path: str, linked: bool) -> _Directory:
+        directory = _Directory(self._time_of(path), linked)
+        for entry in sorted(_entries(path), key=lambda entry: entry.name):
+            if entry.name.endswith(".jsonl") and (found := self._found(entry)) is not None:
+                directory.files.append(found)
+        return directory
+
+    def _found(self, entry: os.DirEntry[str]) -> FoundFile | None:
+        self.counters.files += 1
+        try:
+            status = entry.stat()
+        except OSError:
+            return None
+        if not stat.S_ISREG(status.st_mode):
+            return None
+        stamp = FileStamp(status.st_ino, status.st_size, status.st_mtime_ns)
+        return FoundFile(entry.path, stamp, status.st_ctime_ns, (status.st_dev, status.st_ino))
+
+    def _once(self) -> dict[str, FoundFile]:
+        """Each real file once, by its first path."""
+        seen: set[tuple[int, int]] = set()
+        found: dict[str, FoundFile] = {}
+        for directory in self._directories.values():
+            for file in directory.files:
+                if file.identity not in seen:
+                    seen.add(file.identity)
+                    found[file.path] = file
+        return found
+
+    def _time_of(self, directory: str) -> int:
+        """When a file last came or went; unsettled when that was only just, or cannot be told."""
+        self.counters.directories += 1
+        try:
+            changed_ns = os.stat(directory).st_mtime_ns  # noqa: PTH116 - a path each costs more
+        except OSError:
+            return _UNSETTLED
+        return changed_ns if time.time_ns() - changed_ns > _TICK_NS else _UNSETTLED
+
+
+def linked_directories(sessions_dir: Path) -> list[Path]:
+    """The directories of session files that are symbolic links: a watch does not follow them."""
+    found = _entries(sessions_dir)
+    return sorted(Path(entry.path) for entry in found if entry.is_symlink() and _is_dir(entry))
+
+
+def _entries(directory: Path | str) -> list[os.DirEntry[str]]:
+    try:
+        with os.scandir(directory) as entries:
+            return list(entries)
+    except OSError:
+        return []
+
+
+def _is_dir(entry: os.DirEntry[str]) -> bool:
+    try:
+        return entry.is_dir()
+    except OSError:
+        return False

@@ -1,0 +1,190 @@
+"""Looking at many session files: in this process, or shared with processes that only do that.
+
+Owns when other processes pay, their start and their end. What they cannot do is done here. A
+process of its own, and not a fork: this one has many workers.
+"""
+
+from __future__ import annotations
+
+import logging
+import os
+import sys
+import threading
+from collections import deque
+from collections.abc import Callable, Iterable, Sequence
+from contextlib import suppress
+from pathlib import Path
+from typing import Final, NamedTuple
+
+from msgspec import MsgspecError, msgpack
+
+import enso
+from enso.host.row_worker import Batch, Looked, read_message, write_message
+from enso.host.session_look import RowFile, look_at
+from enso.host.session_write import FileStamp
+
+log = logging.getLogger(__name__)
+
+FIRST_FILES: Final = 60
+"""Files that are looked at before everything else: what a rail shows first, and a few more."""
+MOST_HELPERS: Final = 2
+_PAYS_BYTES: Final = 64 << 20
+"""Bytes from which on other processes are sooner done than they are started."""
+_BATCH_BYTES: Final = 16 << 20
+_BATCH_FILES: Final = 200
+
+
+class ToLook(NamedTuple):
+    """A file to be looked at: what is known of it, and how many bytes are to be read.
+
+    ``stamp`` is its state when it was found. ``news``: that it is as it now is, is to be told.
+    """
+
+    path: str
+    earlier: RowFile | None
+    size: int
+    stamp: FileStamp
+    news: bool = True
+
+
+LookAt = Callable[[str, RowFile | None], RowFile | None]
+"""Looks at one file: ``enso.host.session_look.look_at``."""
+Take = Callable[[Sequence[ToLook], Sequence[RowFile | None]], None]
+"""Takes files as they were found; called from any worker."""
+
+
+class Fill:
+    """One look at many files, in the order they are given."""
+
+    def __init__(
+        self,
+        take: Take,
+        *,
+        look: LookAt = look_at,
+        pays_bytes: int = _PAYS_BYTES,
+        helpers: int | None = None,
+    ) -> None:
+        """``helpers``: how many other processes there may be; they pay from ``pays_bytes`` on."""
+        self._take = take
+        self._look_at = look
+        self._pays_bytes = pays_bytes
+        self._most_helpers = _processors() if helpers is None else helpers
+        self._stopped = threading.Event()
+
+    def stop(self) -> None:
+        """Come to an end after the batch that is looked at; from any worker."""
+        self._stopped.set()
+
+    @property
+    def is_stopped(self) -> bool:
+        """Whether it was to come to an end before it was done."""
+        return self._stopped.is_set()
+
+    def run(self, files: Sequence[ToLook]) -> None:
+        """Look at every file; returns when that is done or stopped."""
+        helpers = self._helpers(files)
+        try:
+            for file in files[:FIRST_FILES]:
+                self._look([file])
+            self._share(deque(_batches(files[FIRST_FILES:])), helpers)
+        finally:
+            for helper in helpers:
+                helper.end()
+
+    def _helpers(self, files: Sequence[ToLook]) -> list[_Helper]:
+        pays = self._most_helpers > 1 and sum(file.size for file in files) > self._pays_bytes
+        count = min(self._most_helpers, MOST_HELPERS) if pays else 0
+        helpers: list[_Helper] = []
+        for _ in range(count):
+            with suppress(OSError):
+                helpers.append(_Helper())
+        return helpers
+
+    def _share(self, batches: deque[list[ToLook]], helpers: Sequence[_Helper]) -> None:
+        workers = [
+            threading.Thread(target=self._ask, args=(helper, batches), name="enso-fill")
+            for helper in helpers
+        ]
+        for worker in workers:
+            worker.start()
+        for worker in workers:
+            worker.join()
+        while batches and not self._stopped.is_set():
+            self._look(batches.popleft())
+
+    def _ask(self, helper: _Helper, batches: deque[list[ToLook]]) -> None:
+        """Have a helper look at batches until there are none; one that fails is done here."""
+        while not self._stopped.is_set():
+            try:
+                batch = batches.popleft()
+            except IndexError:
+                return
+            looked = helper.look(batch)
+            if looked is None:
+                batches.appendleft(batch)
+                return
+            self._take(batch, looked)
+
+    def _look(self, batch: Sequence[ToLook]) -> None:
+        for file in batch:
+            if self._stopped.is_set():
+                return
+            self._take([file], [self._look_at(file.path, file.earlier)])
+
+
+class _Helper:
+    """A process that looks at files. Raises ``OSError`` when it cannot be started."""
+
+    def __init__(self) -> None:
+        import subprocess  # noqa: PLC0415 - most starts need none
+
+        root = str(Path(enso.__file__).parent.parent)
+        paths = [root, *filter(None, [os.environ.get("PYTHONPATH")])]
+        self._process = subprocess.Popen(
+            [sys.executable, "-P", "-m", "enso.host.row_worker"],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.DEVNULL,
+            env={**os.environ, "PYTHONPATH": os.pathsep.join(paths)},
+        )
+
+    def look(self, batch: Iterable[ToLook]) -> list[RowFile | None] | None:
+        """The rows of a batch; ``None`` when the process is of no use."""
+        source, target = self._process.stdout, self._process.stdin
+        files = list(batch)
+        if source is None or target is None:
+            return None
+        try:
+            write_message(target, Batch([f.path for f in files], [f.earlier for f in files]))
+            content = read_message(source)
+            looked = msgpack.decode(content, type=Looked).files if content is not None else []
+        except (OSError, ValueError, MsgspecError) as error:
+            log.warning("a process that helps with the listing is of no use: %s", error)
+            return None
+        return looked if len(looked) == len(files) else None
+
+    def end(self) -> None:
+        """End the process, and wait until it has ended."""
+        for stream in (self._process.stdin, self._process.stdout):
+            if stream is not None:
+                with suppress(OSError):
+                    stream.close()
+        self._process.wait()
+
+
+def _batches(files: Iterable[ToLook]) -> Iterable[list[ToLook]]:
+    batch: list[ToLook] = []
+    size = 0
+    for file in files:
+        batch.append(file)
+        size += file.size
+        if size >= _BATCH_BYTES or len(batch) >= _BATCH_FILES:
+            yield batch
+            batch, size = [], 0
+    if batch:
+        yield batch
+
+
+def _processors() -> int:
+    """How many processors this process may use."""
+    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
