@@ -198,6 +198,15 @@ def test_a_model_that_is_gone_is_said_with_the_choice() -> None:
     assert "<textarea" not in html
 
 
+def test_no_model_is_offered_where_another_would_not_help() -> None:
+    """Where a prompt has nowhere to run, only that is said."""
+    nowhere = composer(blocked="None of this server's projects is a directory now.")
+    html = driven(composer=nowhere, models=MODELS[:2])
+    assert "is a directory now" in html
+    assert "data-choose" not in html
+    assert "data-choose" in driven(composer=nowhere, model=("", ""), models=MODELS[:2])
+
+
 # -- the status line ------------------------------------------------------------------------------
 
 
