@@ -240,12 +240,17 @@ class SessionFile:
             self._keep(new)
             return new
 
-    def learn(self, entry: Entry) -> None:
-        """Take in an entry that the program told of before it made the file."""
+    def learn(self, entries: Sequence[Entry]) -> list[Entry]:
+        """Take in all that a file will begin with, as its program tells before it makes it.
+
+        Returns what is new; the last entry is the leaf.
+        """
         with self._lock:
-            if entry["id"] not in self._ids:
-                self._keep([entry])
-                self._leaf_id = entry["id"]
+            known = {entry["id"]: entry for entry in self._entries}
+            self._entries = [known.get(entry["id"], entry) for entry in entries]
+            self._ids = {entry["id"] for entry in entries}
+            self._leaf_id = entries[-1]["id"] if entries else None
+            return [entry for entry in self._entries if entry["id"] not in known]
 
     def _take_in_anew(self) -> list[Entry]:
         known, leaf_id = self._ids, self._leaf_id

@@ -9,6 +9,7 @@ from __future__ import annotations
 import json
 import shutil
 from collections.abc import Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Protocol
 
@@ -23,6 +24,20 @@ from tests.fakes.scripted_runtime import Script
 BEGINNING_MS = 1_767_225_600_000
 
 
+@dataclass(frozen=True, kw_only=True)
+class Facts:
+    """What the program behind a runtime can do, where that differs.
+
+    ``retries_at_once``: a wait for the next attempt can be cut short.
+    ``refuses_a_failed_summary``: ``compact`` itself refuses what cannot be summed up, before a run
+    has begun. ``names_forks``: a fork gets the id that it was asked for.
+    """
+
+    retries_at_once: bool = True
+    refuses_a_failed_summary: bool = False
+    names_forks: bool = True
+
+
 class Store(Protocol):
     """A store behind the contract. A turn is ``("user", text)`` or ``("assistant", text)``."""
 
@@ -30,6 +45,7 @@ class Store(Protocol):
     project: Path
     """A directory that is served and exists."""
     script: Script
+    facts: Facts
 
     def put(
         self,
@@ -66,9 +82,15 @@ class Store(Protocol):
         """How many runtimes were built."""
         ...
 
+    def close(self) -> None:
+        """End everything."""
+        ...
+
 
 class FakeStore:
     """The fake host."""
+
+    facts = Facts()
 
     def __init__(self, tmp_path: Path) -> None:
         self.project = tmp_path / "shop"
@@ -111,6 +133,10 @@ class FakeStore:
         """As the protocol says."""
         return len(self.host.built)
 
+    def close(self) -> None:
+        """As the protocol says."""
+        self.host.close()
+
 
 def _ours(turn: tuple[str, str], created_at: int | None) -> Any:
     role, text = turn
@@ -124,10 +150,18 @@ def _ours(turn: tuple[str, str], created_at: int | None) -> Any:
 class FileStore:
     """Real session files, and the real host over them."""
 
+    facts = Facts()
+    host: SessionHost
+    script: Script
+    runtimes: Any
+
     def __init__(self, tmp_path: Path) -> None:
         self.project = tmp_path / "shop"
         self.project.mkdir()
         self.agent_dir = tmp_path / "agent"
+        self._begin()
+
+    def _begin(self) -> None:
         self.runtimes = ScriptedRuntimes()
         self.script = self.runtimes.script
         self.host = SessionHost(
@@ -194,6 +228,10 @@ class FileStore:
     def built(self) -> int:
         """As the protocol says."""
         return len(self.runtimes.built)
+
+    def close(self) -> None:
+        """As the protocol says."""
+        self.host.close()
 
     def _path(self, thread_id: str) -> Path:
         return self.agent_dir / "sessions" / "--shop--" / f"2026_{thread_id}.jsonl"

@@ -1,6 +1,7 @@
 """What every store and runtime behind the contract guarantee of an agent's runs and of threads.
 
-Runs are scripted (``tests.fakes.scripted_runtime``), so this holds for whoever tests against them.
+Runs are scripted (``tests.fakes.scripted_runtime``), so this holds for whoever tests against them;
+and for the real pi, which the same script drives. What a program cannot do is in ``Store.facts``.
 """
 
 from __future__ import annotations
@@ -25,6 +26,8 @@ from enso.host.contract import (
     SessionNotWritten,
     SessionUnreadable,
     ThreadNotStored,
+    ThreadTree,
+    ThreadTreeEntry,
     ToolProgress,
 )
 from enso.thread_ids import new_thread_id
@@ -36,30 +39,44 @@ from enso.transcript import (
     TranscriptLabel,
     TranscriptMarker,
     TranscriptMessage,
+    TranscriptModelChange,
     TranscriptToolResult,
 )
+from tests.contract.pi_store import PiStore
 from tests.contract.stores import FakeStore, FileStore, Store
 from tests.contract.test_agent_host import Run, never, texts
 from tests.fakes.scripted_runtime import MODE_IDS, Reply, permission
+from tests.interop.real_pi import INSTALL_SECONDS
 
 CALL = ToolCallPart("call_1", "bash", {"command": "make"})
+"""A call that a guard asks about."""
+
+LOOK = ToolCallPart("call_1", "read", {"path": "orders.txt"})
+"""One that no mode asks about."""
+
 REFUSAL = Refusal(
     provider="Scripted", model="script-1", refusal_class="overloaded", status=503, reason="Busy."
 )
 
 
-@pytest.fixture(params=[FileStore, FakeStore], ids=["files", "fake"])
+pytestmark = pytest.mark.timeout(INSTALL_SECONDS + 120)
+"""The first test over pi may have to wait until it is installed."""
+
+
+@pytest.fixture(params=[FileStore, FakeStore, PiStore], ids=["files", "fake", "pi"])
 def store(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Store]:
     """A store with nothing in it."""
     made: Store = request.param(tmp_path)
     yield made
-    made.host.close()
+    made.close()
 
 
 @pytest.fixture
-def run(store: Store) -> Run:
+def run(store: Store) -> Iterator[Run]:
     """A new thread, live."""
-    return Run(store.host.create_session("t1", lambda: store.project))
+    made = Run(store.host.create_session("t1", lambda: store.project))
+    yield made
+    made.thread.close()
 
 
 def kinds(events: Any, *which: type) -> list[Any]:
@@ -74,12 +91,22 @@ def stored(store: Store, thread_id: str = "t1") -> tuple[Any, ...]:
     return read.entries
 
 
+def said(entries: Any) -> list[TranscriptMessage]:
+    """What was said, by either side: a program may store more than that."""
+    return [entry for entry in entries if isinstance(entry, TranscriptMessage)]
+
+
+def spoken(tree: ThreadTree) -> list[ThreadTreeEntry]:
+    """The conversation in a tree."""
+    return [one for one in tree.entries if one.kind in ("user", "assistant", "tool-result")]
+
+
 # -- tools and dialogs ----------------------------------------------------------------------------
 
 
 def test_a_call_runs_and_the_run_goes_on(store: Store, run: Run) -> None:
     """Progress while it runs, its result, then the next answer, in one run."""
-    store.script.add(Reply(tool_call=CALL, progress=("1", "1 2"), result="done"), Reply())
+    store.script.add(Reply(tool_call=LOOK, progress=("1", "1 2"), result="done"), Reply())
     events = run.prompt("Build")
     assert kinds(events, ToolProgress) == [
         ToolProgress("call_1", "1"),
@@ -147,7 +174,7 @@ def test_a_stop_ends_a_dialog(store: Store, run: Run) -> None:
 
 def test_what_steers_comes_before_what_comes_after(store: Store, run: Run) -> None:
     """Behind the tool's result, in one run."""
-    held = Reply.held(tool_call=CALL, result="done", before="result")
+    held = Reply.held(tool_call=LOOK, result="done", before="result")
     store.script.add(held, Reply(deltas=("A",)), Reply(deltas=("B",)))
     runtime = run.thread.runtime
     runtime.prompt("Build")
@@ -201,14 +228,15 @@ def test_a_stop_clears_the_queue_first_and_says_that_it_stops(store: Store, run:
 
 
 def test_a_refused_attempt_is_made_again(store: Store, run: Run) -> None:
-    """At once when a person wants it; the run is one, and both attempts are stored."""
+    """At once when a person wants it and that can be; the run is one, both attempts are stored."""
     store.script.add(Reply(refusal=REFUSAL, retried=True), Reply())
     runtime = run.thread.runtime
     assert not runtime.retry_now()
     runtime.prompt("Hi")
-    while wait_for(run, ActivityChanged).activity.kind != "retry-wait":
+    while (activity := wait_for(run, ActivityChanged).activity).kind != "retry-wait":
         pass
-    assert runtime.retry_now()
+    assert activity.can_be_cut_short is store.facts.retries_at_once
+    assert runtime.retry_now() is store.facts.retries_at_once
     assert run.until_settled()[-1] == RunSettled("complete")
     answers = [e for e in stored(store) if isinstance(e, TranscriptMessage)][1:]
     assert [answer.stop_reason for answer in answers] == ["error", "stop"]
@@ -217,6 +245,7 @@ def test_a_refused_attempt_is_made_again(store: Store, run: Run) -> None:
 def test_a_thread_is_summed_up(store: Store, run: Run) -> None:
     """A run like any other, which leaves a marker."""
     run.prompt("Hi")
+    run.prompt("And more")
     store.script.add(Reply(deltas=("All ", "of it.")))
     run.thread.runtime.compact()
     assert run.until_settled()[-1] == RunSettled("complete")
@@ -227,12 +256,18 @@ def test_a_thread_is_summed_up(store: Store, run: Run) -> None:
 def test_a_summary_that_fails_is_said(store: Store, run: Run) -> None:
     """And stores nothing."""
     run.prompt("Hi")
+    run.prompt("And more")
     before = stored(store)
     store.script.add(Reply(refusal=REFUSAL))
-    run.thread.runtime.compact()
-    events = run.until_settled()
-    assert kinds(events, RunNotice)
-    assert events[-1] == RunSettled("failed")
+    if store.facts.refuses_a_failed_summary:
+        with pytest.raises(PromptRefused, match="Busy"):
+            run.thread.runtime.compact()
+    else:
+        run.thread.runtime.compact()
+        events = run.until_settled()
+        assert kinds(events, RunNotice)
+        assert events[-1] == RunSettled("failed")
+    assert run.thread.runtime.activity() is None
     assert stored(store) == before
 
 
@@ -246,7 +281,9 @@ def test_what_is_set_without_an_answer_leaves_no_thread(store: Store, run: Run) 
     runtime.set_mode("plan")
     runtime.set_model("scripted", "script-2")
     runtime.rename("Orders")
-    assert len(kinds(list(run.events.queue), EntryStored)) == 3
+    told = [event.entry for event in kinds(list(run.events.queue), EntryStored)]
+    assert len({entry.id for entry in told}) == len(told)
+    assert {TranscriptCustom, TranscriptModelChange} <= set(map(type, told))
     assert run.thread.permission_mode().mode == "plan"
     assert run.thread.inspect().name == "Orders"
     assert store.trace() == before
@@ -264,8 +301,7 @@ def test_what_is_set_without_an_answer_leaves_no_thread(store: Store, run: Run) 
 def test_a_mode_is_an_entry_with_the_one_before(mode: str, store: Store, run: Run) -> None:
     """Of the kind that every program knows."""
     run.thread.runtime.set_mode(mode)
-    (entry,) = run.thread.inspect().entries
-    assert isinstance(entry, TranscriptCustom)
+    (entry,) = kinds(run.thread.inspect().entries, TranscriptCustom)
     assert entry.custom_type == "modes"
     assert (entry.data["mode"], entry.data["previous"]) == (mode, "ask")
 
@@ -282,7 +318,7 @@ def test_what_cannot_be_set_is_refused(store: Store, run: Run) -> None:
     ):
         with pytest.raises(HostError):
             change()
-    assert run.events.empty()
+    assert kinds(list(run.events.queue), EntryStored, RunSettled, RunNotice) == []
 
 
 def test_a_branch_can_be_left_for_another(store: Store, run: Run) -> None:
@@ -290,7 +326,7 @@ def test_a_branch_can_be_left_for_another(store: Store, run: Run) -> None:
     store.script.add(Reply(deltas=("1",)), Reply(deltas=("2",)), Reply(deltas=("3",)))
     run.prompt("One")
     run.prompt("Two")
-    second = run.thread.inspect().entries[2]
+    second = said(run.thread.inspect().entries)[2]
     before = store.trace()
     run.thread.runtime.go_to(second.id)
     assert texts(run.thread.inspect().entries) == ["One", "1"]
@@ -298,7 +334,7 @@ def test_a_branch_can_be_left_for_another(store: Store, run: Run) -> None:
     run.prompt("Two, differently")
     assert texts(stored(store)) == ["One", "1", "Two, differently", "3"]
     run.thread.runtime.go_to(None)
-    assert run.thread.inspect().entries == ()
+    assert said(run.thread.inspect().entries) == []
 
 
 def test_a_branch_that_was_left_stays_in_the_tree(store: Store, run: Run) -> None:
@@ -306,18 +342,16 @@ def test_a_branch_that_was_left_stays_in_the_tree(store: Store, run: Run) -> Non
     store.script.add(*(Reply(deltas=(text,)) for text in "1234"))
     run.prompt("One")
     run.prompt("Two")
-    left = run.thread.tree()
-    second = run.thread.inspect().entries[2]
+    left = spoken(run.thread.tree())
+    second = said(run.thread.inspect().entries)[2]
     run.thread.runtime.go_to(second.id)
     moved = run.thread.tree()
-    assert [one.id for one in moved.entries if one.on_branch] == [
-        one.id for one in left.entries[:2]
-    ]
-    assert moved.leaf_id == left.entries[1].id
+    assert [one.id for one in spoken(moved) if one.on_branch] == [one.id for one in left[:2]]
+    assert moved.leaf_id == left[1].id
     run.prompt("Other")
     tree = run.thread.tree()
     assert store.host.read_stored_thread_tree("t1") == tree
-    assert [(one.kind, one.text, one.on_branch) for one in tree.entries] == [
+    assert [(one.kind, one.text, one.on_branch) for one in spoken(tree)] == [
         ("user", "One", True),
         ("assistant", "1", True),
         ("user", "Two", False),
@@ -325,14 +359,16 @@ def test_a_branch_that_was_left_stays_in_the_tree(store: Store, run: Run) -> Non
         ("user", "Other", True),
         ("assistant", "3", True),
     ]
-    above = [one.parent_id for one in tree.entries]
-    ids = [one.id for one in tree.entries]
-    assert above == [None, ids[0], ids[1], ids[2], ids[1], ids[4]]
+    above = [one.parent_id for one in spoken(tree)]
+    ids = [one.id for one in spoken(tree)]
+    assert above[1:] == [ids[0], ids[1], ids[2], ids[1], ids[4]]
+    assert above[0] not in ids
     assert tree.leaf_id == ids[5]
     run.thread.close()
     again = Run(store.host.create_session("t1", never))
     again.thread.runtime.go_to(ids[3])
     again.prompt("Three")
+    again.thread.close()
     assert texts(stored(store)) == ["One", "1", "Two", "2", "Three", "4"]
 
 
@@ -354,13 +390,13 @@ def test_a_tree_is_of_stored_threads_alone_and_reading_it_changes_nothing(store:
 
 def test_a_result_in_the_tree_names_its_call(store: Store, run: Run) -> None:
     """What was asked of the tool stands with what it gave."""
-    store.script.add(Reply(deltas=(), tool_call=CALL, result="built"), Reply(deltas=("Done.",)))
+    store.script.add(Reply(deltas=(), tool_call=LOOK, result="built"), Reply(deltas=("Done.",)))
     run.prompt("Build it")
-    kinds = [(one.kind, one.name, one.call) for one in run.thread.tree().entries]
+    kinds = [(one.kind, one.name, one.call) for one in spoken(run.thread.tree())]
     assert kinds == [
         ("user", "", None),
         ("assistant", "", None),
-        ("tool-result", "bash", CALL),
+        ("tool-result", "read", LOOK),
         ("assistant", "", None),
     ]
 
@@ -369,11 +405,10 @@ def test_labels_are_the_whole_threads(store: Store, run: Run) -> None:
     """The last one of an entry holds, also from a branch that was left; the empty one takes it."""
     store.script.add(*(Reply(deltas=(text,)) for text in "12"))
     run.prompt("One")
-    first, answer = (one.id for one in run.thread.inspect().entries)
+    first, answer = (one.id for one in said(run.thread.inspect().entries))
     runtime = run.thread.runtime
     runtime.label(first, "start")
-    told = run.events.get(timeout=30)
-    assert isinstance(told, EntryStored)
+    told = wait_for(run, EntryStored)
     assert isinstance(told.entry, TranscriptLabel)
     assert (told.entry.target_id, told.entry.label) == (first, "start")
     runtime.label(answer, "here")
@@ -392,7 +427,7 @@ def test_what_was_said_comes_back_to_be_said_differently(store: Store, run: Run)
     """The parts of a prompt, on the branch or not; nothing of an answer or an unknown entry."""
     store.script.add(Reply(deltas=("1",)))
     run.prompt("One\nand more")
-    first, answer = (one.id for one in run.thread.inspect().entries)
+    first, answer = (one.id for one in said(run.thread.inspect().entries))
     run.thread.runtime.go_to(None)
     assert run.thread.said(first) == (TextPart("One\nand more"),)
     assert run.thread.said(answer) is None
@@ -401,6 +436,7 @@ def test_what_was_said_comes_back_to_be_said_differently(store: Store, run: Run)
 
 def test_commands_are_the_same_live_and_cold(store: Store, run: Run) -> None:
     """Enso's own among them, and inspection names them."""
+    run.prompt("Hi")
     commands = store.host.commands(store.project)
     assert run.thread.runtime.commands() == commands
     assert "compact" in {command.name for command in commands}
@@ -423,33 +459,37 @@ def test_a_fork_holds_what_came_before_a_prompt(store: Store, run: Run) -> None:
     run.prompt("One")
     run.prompt("Two")
     source = stored(store)
+    second = said(source)[2]
     new_id = new_thread_id()
-    store.host.fork("t1", source[2].id, new_id)
-    assert stored(store, new_id) == source[:2]
-    fork = Run(store.host.create_session(new_id, never))
+    fork_id = store.host.fork("t1", second.id, new_id)
+    assert (fork_id == new_id) is store.facts.names_forks
+    assert stored(store, fork_id) == source[: source.index(second)]
+    fork = Run(store.host.create_session(fork_id, never))
     fork.prompt("Two, differently")
-    assert texts(stored(store, new_id)) == ["One", "1", "Two, differently", "3"]
+    fork.thread.close()
+    assert texts(stored(store, fork_id)) == ["One", "1", "Two, differently", "3"]
     assert stored(store) == source
 
 
 def test_a_whole_thread_can_be_forked(store: Store) -> None:
     """As it is, under another id."""
     store.put("t1", ("user", "One"), ("assistant", "1"), name="Orders")
-    store.host.fork("t1", None, "t2")
-    assert texts(stored(store, "t2")) == ["One", "1"]
+    fork_id = store.host.fork("t1", None, "t2")
+    assert texts(stored(store, fork_id)) == ["One", "1"]
     rows = {row.id for row in store.host.list_sessions()}
-    assert rows == {"t1", "t2"}
+    assert rows == {"t1", fork_id}
 
 
 def test_a_fork_from_the_first_prompt_is_stored_with_its_first_answer(store: Store) -> None:
     """It holds nothing yet: no row, but it can be continued."""
     store.put("t1", ("user", "One"), ("assistant", "1"))
     first = stored(store)[0]
-    store.host.fork("t1", first.id, "t2")
-    assert store.host.stored_thread("t2") is None
-    fork = Run(store.host.create_session("t2", never))
+    fork_id = store.host.fork("t1", first.id, "t2")
+    assert store.host.stored_thread(fork_id) is None
+    fork = Run(store.host.create_session(fork_id, never))
     fork.prompt("Otherwise")
-    assert texts(stored(store, "t2")) == ["Otherwise", "Hello, you."]
+    fork.thread.close()
+    assert texts(stored(store, fork_id)) == ["Otherwise", "Hello, you."]
 
 
 def test_what_cannot_be_forked_is_refused(store: Store) -> None:

@@ -82,14 +82,17 @@ def test_a_file_that_another_program_makes_is_found_where_it_lies(tmp_path: Path
 
 
 def test_an_entry_that_was_told_before_is_not_taken_in_again(tmp_path: Path) -> None:
-    """It is the leaf meanwhile."""
+    """All in order, the last is the leaf meanwhile."""
     session = SessionFile.create(tmp_path, "t1", Path("/shop"))
-    session.learn(json.loads(line("a", None)))
-    assert session.leaf_id == "a"
-    append(tmp_path / "t1.jsonl", json.dumps(HEADER).encode() + b"\n", line("a", None))
+    b = json.loads(line("b", "a"))
+    assert ids(session.learn([b])) == ["b"]
+    assert ids(session.learn([json.loads(line("a", None)), b])) == ["a"]
+    assert session.leaf_id == "b"
+    written = [line("a", None), line("b", "a")]
+    append(tmp_path / "t1.jsonl", json.dumps(HEADER).encode() + b"\n", *written)
     session.lies_at(tmp_path / "t1.jsonl")
     assert session.take_in() == []
-    assert ids(session.branch()) == ["a"]
+    assert ids(session.branch()) == ["a", "b"]
 
 
 def test_a_file_that_was_replaced_is_read_whole(tmp_path: Path) -> None:

@@ -67,7 +67,9 @@ def end(kept: Iterable[Kept], patience: float) -> None:
         handle for program in programs if program.process in left for handle in commands_of(program)
     ]
     _ask([*left, *commands])
-    _signal(_after([*left, *commands], _SIGNALLED_SECONDS), signal.SIGKILL)
+    left = _after([*left, *commands], _SIGNALLED_SECONDS)
+    _signal(left, signal.SIGKILL)
+    _after(left, _SIGNALLED_SECONDS)
 
 
 def commands_of(program: Kept) -> list[int]:

@@ -41,9 +41,8 @@ one = PiProcess(
     ended=print,
     keeper=keeper,
 )
-print(keeper.pid, flush=True)
+print(keeper.pid, one.pid, flush=True)
 one.begin()
-print(one.pid, flush=True)
 threading.Event().wait()
 """
 
@@ -229,7 +228,7 @@ class Killed:
             stdout=subprocess.PIPE,
         )
         assert self._starter.stdout is not None
-        self.keeper, self.pid = (int(self._starter.stdout.readline()) for _ in range(2))
+        self.keeper, self.pid = map(int, self._starter.stdout.readline().split())
         self.said = [self._starter.stdout.readline().strip().decode() for _ in range(records)]
         self._handles = [os.pidfd_open(pid) for pid in (self.pid, self.keeper)]
         self._starter.kill()

@@ -25,6 +25,7 @@ from enso.host.contract import (
 from enso.host.runtimes.instructions.slash import slash_commands
 from enso.host.runtimes.keeper import Keeper
 from enso.host.runtimes.models.configuration import ConfigurationFiles
+from enso.host.runtimes.models.model import LOCAL_PROVIDER
 from enso.host.runtimes.models.model_choice import model_choices
 from enso.host.runtimes.models.model_description import provider_name
 from enso.host.runtimes.models.report import directory_report
@@ -113,7 +114,10 @@ class PiRuntimes:
         known = self._catalogue.models
         if known is None:
             self.prepare()
-        return list(known) if known is not None else model_choices(self._files.current())
+        if known is not None:
+            return list(known)
+        configured = model_choices(self._files.current())
+        return [choice for choice in configured if choice.provider != LOCAL_PROVIDER]
 
     def commands(self, directory: Path) -> tuple[Command, ...]:
         """The slash commands of a thread of this directory, as pi last said."""

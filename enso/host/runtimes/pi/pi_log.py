@@ -11,7 +11,7 @@ from __future__ import annotations
 import itertools
 import logging
 from collections import deque
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
@@ -70,11 +70,15 @@ class PiLog(Teller):
 
     def appended(self, entry: Mapping[str, Any]) -> None:
         """An extension appended an entry, which is not in a file as long as there is none."""
+        self.will_store([*self.session.entries(), entry])
+
+    def will_store(self, entries: Sequence[Mapping[str, Any]]) -> None:
+        """What pi will begin the file with, as far as it knows; nothing when there is a file."""
         with self._lock:
             self.sync()
-            if not self.session.exists() and isinstance(entry.get("id"), str):
-                self.session.learn(dict(entry))
-                self._tell_stored(dict(entry))
+            if not self.session.exists() and all(isinstance(e.get("id"), str) for e in entries):
+                for new in self.session.learn([dict(entry) for entry in entries]):
+                    self._tell_stored(new)
 
     def sync(self) -> None:
         """Take in what the file holds by now, and tell what can be told."""

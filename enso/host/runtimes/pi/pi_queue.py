@@ -71,11 +71,13 @@ class PiQueue:
     def update(self, record: Mapping[str, Any]) -> None:
         """Take in a ``queue_update``."""
         with self._lock:
+            before = self.items
             for when, name in FIELDS.items():
                 self._lanes[when].take(
                     _texts(record.get(name)), lambda text, when=when: self._item(text, when)
                 )
-            self._tell(QueueChanged(self.items))
+            if self.items != before:
+                self._tell(QueueChanged(self.items))
 
     def _item(self, message: str, when: When) -> QueuedPrompt:
         return QueuedPrompt(

@@ -6,6 +6,7 @@ run is, is ``pi_runs``'s.
 
 from __future__ import annotations
 
+import contextlib
 import threading
 from collections.abc import Mapping
 from typing import Any
@@ -27,6 +28,7 @@ from enso.host.runtimes.pi.program import PiUnusable
 from enso.host.runtimes.pi.services import PiServices
 from enso.host.runtimes.pi.starting import model_in_use, ready, start
 from enso.host.session_file import SessionFile
+from enso.host.stored_values import object_of
 
 
 class PiThread:
@@ -142,8 +144,17 @@ class PiThread:
             data = process.ask(command, **fields)
         except PiFailed as error:
             raise PromptRefused("refused-by-pi", f"pi refused it: {error}") from error
-        self._log.sync()
+        self._take_in(process)
         return data
+
+    def _take_in(self, process: PiProcess) -> None:
+        """Take in what pi stored; before there is a file, what it will store."""
+        self._log.sync()
+        if self._session.exists() or not self._services.program.protocol.lists_entries:
+            return
+        with contextlib.suppress(PiFailed):  # told by its end
+            told = object_of(process.ask("get_entries")).get("entries")
+            self._log.will_store([object_of(entry) for entry in told or ()])
 
     def _command(self, name: str, *arguments: str) -> None:
         """Run a command of one of Enso's extensions in pi. Raises ``PromptRefused``."""

@@ -64,6 +64,7 @@ class PiRuntime(PiRuns):
             if run is None or run.stopping:
                 return
             run.stopping = True
+            self._queue.clear()
             self._activities.stopping()
         self._ui.cancel_all()
         if process is None or not process.running:
@@ -173,7 +174,7 @@ class PiRuntime(PiRuns):
         except PiFailed as error:
             raise PromptRefused("unknown-model", f"pi did not take this model: {error}") from error
         self._model, self._model_checked = model_in_use(data), True
-        self._log.sync()
+        self._take_in(process)
 
     def rename(self, name: str) -> None:
         """Name the thread, or take its name away."""
