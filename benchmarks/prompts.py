@@ -29,6 +29,9 @@ from tests.server_process import ServerProcess
 
 MILLISECONDS = 1000
 TYPING_SECONDS = 4
+CODER = {"api": "openai-completions", "provider": "labserver", "model": "lab-coder"}
+STORED_ENTRIES = 200
+"""Messages of a stored thread that is prompted: 100 kB."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,6 +45,33 @@ class Prompted:
     def added(self) -> float:
         """What Enso adds to the provider's own time."""
         return self.to_provider + self.to_client
+
+
+def stored_thread(directory: Path) -> str:
+    """Store a thread of ``STORED_ENTRIES`` messages, as another program would; its id."""
+    thread_id, project = new_id(), directory / "project"
+    at = "2026-01-01T00:00:00.000Z"
+    lines: list[dict[str, object]] = [
+        {"type": "session", "version": 3, "id": thread_id, "cwd": str(project), "timestamp": at}
+    ]
+    for number in range(STORED_ENTRIES):
+        text = f"Message {number} says what was done and why. " * 8
+        message = {"role": ("user", "assistant")[number % 2], "timestamp": 0, **CODER}
+        lines.append(
+            {
+                "type": "message",
+                "id": f"{number:08x}",
+                "parentId": f"{number - 1:08x}" if number else None,
+                "timestamp": at,
+                "message": {**message, "content": [{"type": "text", "text": text}]},
+            }
+        )
+    name = f"--{str(project).strip('/').replace('/', '-')}--"
+    sessions = directory / "agent" / "sessions" / name
+    sessions.mkdir(parents=True, exist_ok=True)
+    file = sessions / f"2026-01-01T00-00-00-000Z_{thread_id}.jsonl"
+    file.write_text("".join(f"{json.dumps(line)}\n" for line in lines))
+    return thread_id
 
 
 @contextmanager
@@ -160,6 +190,7 @@ def main() -> None:
     options.add_argument("--held", type=int, default=200, help="threads that are held")
     chosen = options.parse_args()
     with tempfile.TemporaryDirectory() as name, running(Path(name)) as (server, model):
+        stored = [stored_thread(Path(name)) for _ in range(chosen.prompts)]
         idle = memory(server)
         print(f"{'milliseconds, medians':28} {'to provider':>12} {'to client':>12} ", end="")
         print(f"{'added':>12} {'added, 95 %':>12}")
@@ -169,6 +200,8 @@ def main() -> None:
         row("a new thread", [prompted(server, model, new_id()) for _ in range(chosen.prompts)])
         thread_id = new_id()
         row("a held thread", [prompted(server, model, thread_id) for _ in range(chosen.prompts)])
+        kind = f"a stored thread of {STORED_ENTRIES}"
+        row(kind, [prompted(server, model, one) for one in stored])
         before = memory(server)
         for _ in range(chosen.held):
             prompted(server, model, new_id())

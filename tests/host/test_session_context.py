@@ -142,7 +142,7 @@ def test_whatever_is_stored_can_be_sent(branch: list[dict[str, Any]], api: Any) 
         base_url="http://x",
         images=True,
     )
-    messages = context_messages(branch, model)
+    messages = context_messages(session_context(branch), model)
     assert [m["role"] for m in messages].count("system") <= 1
     for message in library_messages(messages, model, system="p"):
         assert message.parts

@@ -18,7 +18,6 @@ from enso.host.session_context import (
     Stored,
     blocks_of,
     role_of,
-    session_context,
     system_state,
 )
 
@@ -37,13 +36,12 @@ _NO_RESULT: Final = "No result provided"
 _REPLAYED: Final = frozenset({"user", "assistant", "toolResult"})
 
 
-def context_messages(branch: Sequence[Stored], model: Model) -> list[Stored]:
-    """The messages that ``model`` is sent for a branch: at most one ``system``, and that first.
+def context_messages(context: Sequence[Stored], model: Model) -> list[Stored]:
+    """The messages that ``model`` is sent of a session's context: one ``system`` at most, first.
 
     Roles are ``system``, ``user``, ``assistant`` and ``toolResult``; ``content`` of the last three
     is a list of blocks.
     """
-    context = session_context(branch)
     told = [message for stored in context for message in told_messages(stored)]
     state = system_state(context)
     system = "\n\n".join(t for t in (*state.texts, *state.sections.values()) if t) if state else ""

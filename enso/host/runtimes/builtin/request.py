@@ -55,9 +55,11 @@ def branch_request(
     library_model: LibraryModel, model: Model, branch: Sequence[Stored], *, asked: Asked
 ) -> Request:
     """The request for the next message of ``branch``, with the tools that it declares."""
-    context = context_messages(branch, model)
-    state = system_state(session_context(branch))
-    return _request(library_model, model, context, asked, state.tools if state else {})
+    context = session_context(branch)
+    state = system_state(context)
+    return _request(
+        library_model, model, context_messages(context, model), asked, state.tools if state else {}
+    )
 
 
 def plain_request(
