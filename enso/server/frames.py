@@ -11,14 +11,16 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from functools import partial
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from markupsafe import Markup, escape
 
 from enso import wire
 from enso.server import dialogs, looks
-from enso.server.streaming import StreamingMarkdown
 from enso.server.tool_lines import terminal_end
+
+if TYPE_CHECKING:
+    from enso.server.streaming import StreamingMarkdown
 
 LIVE_LINES = 100
 LIVE_CHARACTERS = 8_000
@@ -40,6 +42,9 @@ class Streams:
 
     def grow(self, key: str, message_id: str, index: int, delta: str) -> StreamingMarkdown:
         """The stream of one part with ``delta`` added; a new one when there is none."""
+        # With it comes the parser of markdown: a page without a message needs none.
+        from enso.server.streaming import StreamingMarkdown  # noqa: PLC0415
+
         at = (message_id, index)
         if at not in self._texts:
             self._texts[at] = StreamingMarkdown(_part_ids(key, message_id, index))

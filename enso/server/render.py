@@ -19,7 +19,6 @@ from enso import images, wire
 from enso.server import dialogs, looks, pictures, resources, words
 from enso.server.documents import Documents
 from enso.server.frames import FrameDrawer, Streams
-from enso.server.markdown import render_markdown
 from enso.server.template_cache import TemplateCache
 from enso.server.views import (
     NOWHERE,
@@ -72,8 +71,15 @@ def _environment(
     )
     environment.globals["told_time"] = told_time
     environment.globals["image_below"] = image_below
-    environment.filters["markdown"] = render_markdown
+    environment.filters["markdown"] = _markdown
     return environment
+
+
+def _markdown(text: str) -> Markup:
+    """Markdown as HTML; its parser is loaded by the first text."""
+    from enso.server.markdown import render_markdown  # noqa: PLC0415
+
+    return render_markdown(text)
 
 
 class Renderer:

@@ -17,6 +17,8 @@ SHOWING = (
     "enso.server.openapi",
     "enso.server.redaction",
     "ag_ui",
+    "markdown_it",
+    "nh3",
     "pydantic_ai",
     "pygments",
 )
