@@ -1,7 +1,7 @@
 """The pump of one run: takes the runtime's events in at once, hands them on in batches.
 
 A model may send hundreds of words a second, and every batch costs each browser a frame. So the
-first event is handed on at once, and after it at most one batch in ``INTERVAL`` seconds, unless
+first event is handed on at once, and after it at most one batch in a pace's interval, unless
 something other than text comes. The runtime's worker is never held up: ``offer`` only queues.
 """
 
@@ -11,7 +11,8 @@ import logging
 import queue
 import threading
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Generator, Sequence
+from contextlib import contextmanager
 from itertools import groupby
 
 from enso.host.contract import PartDelta, RunSettled, ThreadEvent
@@ -19,16 +20,48 @@ from enso.host.contract import PartDelta, RunSettled, ThreadEvent
 log = logging.getLogger(__name__)
 
 INTERVAL = 0.04
+FEW = 8
+"""Pumps that run at once without any of them being slower for it."""
+SLOWEST = 4
+"""How many times the interval may become at most."""
 
 TakeEvents = Callable[[Sequence[ThreadEvent]], None]
+
+
+class Pace:
+    """How often each of some pumps hands text on; less often while many of them run.
+
+    So the work of all of them grows no further: who has twenty runs in flight reads one at a time.
+    """
+
+    def __init__(self, interval: float = INTERVAL) -> None:
+        self._interval = interval
+        self._running = 0
+        self._lock = threading.Lock()
+
+    @property
+    def interval(self) -> float:
+        """Seconds between two batches of one pump, as of now."""
+        return self._interval * min(max(1.0, self._running / FEW), SLOWEST)
+
+    @contextmanager
+    def one_more(self) -> Generator[None]:
+        """One more pump runs."""
+        with self._lock:
+            self._running += 1
+        try:
+            yield
+        finally:
+            with self._lock:
+                self._running -= 1
 
 
 class Pump:
     """Carries the events of one run to ``take``, in order, on a worker of its own."""
 
-    def __init__(self, take: TakeEvents, *, interval: float = INTERVAL) -> None:
+    def __init__(self, take: TakeEvents, pace: Pace) -> None:
         self._take = take
-        self._interval = interval
+        self._pace = pace
         self._events: queue.SimpleQueue[ThreadEvent] = queue.SimpleQueue()
 
     def offer(self, event: ThreadEvent) -> None:
@@ -40,9 +73,13 @@ class Pump:
         threading.Thread(target=self._run, name=name, daemon=True).start()
 
     def _run(self) -> None:
+        with self._pace.one_more():
+            self._hand_on()
+
+    def _hand_on(self) -> None:
         handed_on = 0.0
         while True:
-            events = self._batch(not_before=handed_on + self._interval)
+            events = self._batch(not_before=handed_on + self._pace.interval)
             try:
                 self._take(merged(events))
             except Exception:

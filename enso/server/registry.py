@@ -19,7 +19,7 @@ from enso.host import contract
 from enso.server.event_changes import beside_messages, changes_marks
 from enso.server.follow import Closed
 from enso.server.live_state import Change, LiveState, LiveThread
-from enso.server.pump import Pump
+from enso.server.pump import Pace, Pump
 from enso.server.reaper import Reaper
 from enso.server.refusals import Refused
 from enso.server.slots import PromptMemory, Slot, Slots
@@ -54,6 +54,7 @@ class ThreadRegistry:
         self._slots = Slots()
         self._prompts = PromptMemory()
         self._generations: dict[str, int] = {}
+        self._pace = Pace()
         self._closed = False
         self._reaper = Reaper(self._let_go_of_idle)
         self.at = self._slots.at
@@ -125,7 +126,7 @@ class ThreadRegistry:
         new_session_directory: NewDirectory,
     ) -> int:
         live, built = self._live(slot, new_session_directory)
-        pump = Pump(lambda events: self._take_events(slot, live, events))
+        pump = Pump(lambda events: self._take_events(slot, live, events), self._pace)
         live.pump, live.running = pump, True
         try:
             begin(live.hosted.runtime)

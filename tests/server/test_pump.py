@@ -5,7 +5,9 @@ from __future__ import annotations
 import queue
 import threading
 import time
-from collections.abc import Sequence
+from collections.abc import Generator, Sequence
+from contextlib import ExitStack, contextmanager
+from typing import ClassVar
 
 from enso import transcript
 from enso.host.contract import (
@@ -15,7 +17,7 @@ from enso.host.contract import (
     RunSettled,
     ThreadEvent,
 )
-from enso.server.pump import Pump, merged
+from enso.server.pump import FEW, INTERVAL, SLOWEST, Pace, Pump, merged
 
 STARTED = MessageStarted("m", "p", "model", 0)
 
@@ -54,7 +56,7 @@ def test_joining_copies_no_text_again_and_again() -> None:
 def test_a_burst_of_words_becomes_few_batches_and_loses_none() -> None:
     """A thousand words offered at once are handed on in a few batches, whole, settlement last."""
     batches: queue.SimpleQueue[Sequence[ThreadEvent]] = queue.SimpleQueue()
-    pump = Pump(batches.put, interval=0.02)
+    pump = Pump(batches.put, Pace(0.02))
     pump.start(name="test-pump")
     for number in range(1000):
         pump.offer(delta(f"{number} "))
@@ -71,7 +73,7 @@ def test_a_burst_of_words_becomes_few_batches_and_loses_none() -> None:
 def test_the_first_word_is_not_held_back() -> None:
     """With a long interval the first text still goes out at once: only what follows is gathered."""
     heard = threading.Event()
-    pump = Pump(lambda _events: heard.set(), interval=60)
+    pump = Pump(lambda _events: heard.set(), Pace(60))
     pump.start(name="test-pump")
     began = time.monotonic()
     pump.offer(delta("now"))
@@ -88,7 +90,7 @@ def test_what_is_no_text_ends_the_gathering() -> None:
         if isinstance(events[-1], RunSettled):
             done.set()
 
-    pump = Pump(take, interval=60)
+    pump = Pump(take, Pace(60))
     pump.start(name="test-pump")
     for event in (delta("a"), delta("b"), delta("c"), RunSettled("complete")):
         pump.offer(event)
@@ -104,8 +106,49 @@ def test_a_batch_that_fails_does_not_stop_the_run() -> None:
             done.set()
         raise RuntimeError("a fault in the test's own listener")
 
-    pump = Pump(take, interval=0)
+    pump = Pump(take, Pace(0))
     pump.start(name="test-pump")
     pump.offer(STARTED)
     pump.offer(RunSettled("failed"))
     assert done.wait(5)
+
+
+def test_many_runs_at_once_hand_on_less_often_and_a_few_do_not() -> None:
+    """The work of all pumps together stops growing with their number; the pace comes back."""
+    pace = Pace()
+    with ExitStack() as running:
+        for _ in range(FEW):
+            running.enter_context(pace.one_more())
+        assert pace.interval == INTERVAL
+        for _ in range(FEW):
+            running.enter_context(pace.one_more())
+        assert pace.interval == 2 * INTERVAL
+        for _ in range(100 * FEW):
+            running.enter_context(pace.one_more())
+        assert pace.interval == SLOWEST * INTERVAL
+    assert pace.interval == INTERVAL
+
+
+def test_a_run_counts_from_its_start_to_its_settlement() -> None:
+    """A pump that is over is counted no more, also when what it hands on to fails."""
+    ended = threading.Event()
+
+    class Counted(Pace):
+        counts: ClassVar[list[int]] = []
+
+        @contextmanager
+        def one_more(self) -> Generator[None]:
+            self.counts.append(1)
+            with super().one_more():
+                yield
+            self.counts.append(-1)
+            ended.set()
+
+    def fail(events: Sequence[ThreadEvent]) -> None:
+        raise ValueError(events)
+
+    pump = Pump(fail, Counted())
+    pump.start(name="test-pump")
+    pump.offer(RunSettled("complete"))
+    assert ended.wait(20)
+    assert Counted.counts == [1, -1]
