@@ -32,6 +32,7 @@ from enso.host.contract import (
     SessionDirectoryRefused,
     SessionNotWritten,
     SessionUnreadable,
+    StoredBranch,
     StoredEntries,
     StoredLog,
     StoredThread,
@@ -43,7 +44,7 @@ from enso.host.contract import (
     ThreadRuntime,
     ThreadTree,
 )
-from enso.host.decode import decode_branch, decode_entry
+from enso.host.decode import decode_entry
 from enso.host.hosted_thread import SessionThread
 from enso.host.modes import fresh_mode, stored_mode
 from enso.host.pages import page_of
@@ -61,9 +62,7 @@ from enso.host.session_pages import NotTold, PageWanted, SessionPages
 from enso.host.session_scans import SessionScans
 from enso.host.session_tail import Counters
 from enso.host.session_trash import SessionTrash
-from enso.host.session_tree import labels_of
 from enso.host.session_watch import SessionWatch
-from enso.host.usage import total_usage
 from enso.host.whole_readings import WholeReadings
 from enso.projects import Projects
 from enso.thread_ids import is_thread_id, refused_id_sentence
@@ -224,19 +223,8 @@ class SessionHost:
 
     def read_stored_thread(self, thread_id: str) -> StoredThreadRead | None:
         """Read a thread cold: nothing is built or written. ``None``: no file, or not served."""
-        found = self._read(thread_id)
-        if found is None:
-            return None
-        stored, log = found
-        return StoredThreadRead(
-            id=stored.id,
-            cwd=stored.cwd,
-            entries=decode_branch(log.branch(), providers=self._runtimes.provider_name),
-            usage=total_usage(log.entries),
-            name=log.name,
-            labels=labels_of(log.entries),
-            skipped_lines=log.skipped,
-        )
+        stored = self.stored_thread(thread_id)
+        return self._whole.thread(stored) if stored is not None else None
 
     def read_stored_page(
         self, thread_id: str, *, size: int, before: str | None = None, since: str | None = None
@@ -277,6 +265,11 @@ class SessionHost:
         """A stretch of the branch: no more than its entries is decoded."""
         stored = self.stored_thread(thread_id)
         return self._whole.entries(stored, behind=behind, size=size) if stored else None
+
+    def open_stored_branch(self, thread_id: str) -> StoredBranch | None:
+        """The branch, each entry read when it is asked for."""
+        stored = self.stored_thread(thread_id)
+        return self._whole.branch(stored) if stored is not None else None
 
     def read_stored_thread_context(self, thread_id: str) -> StoredThreadContext | None:
         """A stored thread's context, request by request; read cold."""

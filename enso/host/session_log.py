@@ -10,7 +10,7 @@ import errno
 import math
 import os
 import stat
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, BinaryIO, Final, NamedTuple, cast
@@ -152,8 +152,13 @@ def read_session(path: Path) -> SessionLog | None:
         return read_session_lines(read_lines(stream))
 
 
-def read_session_lines(lines: Iterable[Line]) -> SessionLog | None:
-    """The session that these lines are; ``None`` when the first value is no header."""
+def read_session_lines(
+    lines: Iterable[Line], take: Callable[[Entry], None] | None = None
+) -> SessionLog | None:
+    """The session that these lines are; ``None`` when the first value is no header.
+
+    Its entries go to ``take`` as they are read, where that is said, and are not held.
+    """
     log: SessionLog | None = None
     adopter = EntryAdopter(None)
     skipped, torn = 0, False
@@ -168,7 +173,10 @@ def read_session_lines(lines: Iterable[Line]) -> SessionLog | None:
             adopter = EntryAdopter(header.version)
         entry = adopter.adopt(line)
         if log is not None and entry is not None:
-            log.entries.append(entry)
+            if take is None:
+                log.entries.append(entry)
+            else:
+                take(entry)
     if log is not None:
         log.skipped, log.torn = skipped, torn
     return log

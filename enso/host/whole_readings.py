@@ -7,14 +7,22 @@ than ids, it is read whole.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import suppress
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any, BinaryIO, TypeVar
 
 from enso.host.context import branch_context
 from enso.host.context_rows import CONTEXT, stored_entry
-from enso.host.contract import BranchContext, BranchStats, StoredEntries, StoredThread, ThreadTree
+from enso.host.contract import (
+    BranchContext,
+    BranchStats,
+    StoredBranch,
+    StoredEntries,
+    StoredThread,
+    StoredThreadRead,
+    ThreadTree,
+)
 from enso.host.decode import ProviderNames, decode_entry
 from enso.host.entry_text import entry_text
 from enso.host.kept_rows import KeptRows, ReadRows
@@ -24,15 +32,20 @@ from enso.host.session_log import (
     Entry,
     Header,
     SessionLog,
+    name_of,
     open_regular,
+    read_lines,
     read_session,
+    read_session_lines,
 )
 from enso.host.session_rows import PlacedRow, RowTree, Shape
 from enso.host.session_tail import Counters
-from enso.host.session_tree import tree_of_rows
+from enso.host.session_tree import labels_of, tree_of_rows
 from enso.host.stats import stats_of_rows
 from enso.host.stats_rows import STATS
 from enso.host.tree_rows import TREE
+from enso.host.usage import SpendCount
+from enso.transcript import TranscriptEntry
 
 RowT = TypeVar("RowT", bound=PlacedRow)
 
@@ -93,6 +106,37 @@ class WholeReadings:
         entries = self._at(stored, read.header, read.rows, [] if place is None else [place])
         return entry_text(entries, entry_id) if entries else None
 
+    def thread(self, stored: StoredThread) -> StoredThreadRead | None:
+        """The branch as a transcript, and what is said of the whole file."""
+        reading = _Transcript(self._providers)
+        with suppress(OSError), open_regular(stored.path) as stream:
+            log = read_session_lines(read_lines(stream), reading.take)
+            if log is not None and _is_of(stored, log.header):
+                return reading.told(stored, log.skipped)
+        return None
+
+    def branch(self, stored: StoredThread) -> StoredBranch | None:
+        """The branch, to be walked entry by entry."""
+        found = self._placed(stored)
+        if found is None:
+            return None
+        header, rows, branch, _ = found
+        if header.version != CURRENT_VERSION:
+            whole = self.thread(stored)
+            entries = whole.entries if whole is not None else ()
+            return StoredBranch(walk=lambda: iter(entries), close=lambda: None)
+        with suppress(OSError):
+            stream = open_regular(stored.path)
+            return StoredBranch(walk=lambda: self._walk(stream, rows, branch), close=stream.close)
+        return None
+
+    def _walk(
+        self, stream: BinaryIO, rows: Sequence[PlaceRow], branch: Sequence[int]
+    ) -> Iterator[TranscriptEntry]:
+        for entry in read_places(stream, rows, branch):
+            self._counters.lines_parsed += 1
+            yield decode_entry(entry, providers=self._providers)
+
     def log(self, stored: StoredThread) -> SessionLog | None:
         """The file with every entry."""
         with suppress(OSError):
@@ -132,6 +176,49 @@ class WholeReadings:
             if read is not None and _is_of(stored, read.header):
                 return read
         return None
+
+
+class _Transcript:
+    """Takes the entries of a file as they are read, and holds them decoded alone."""
+
+    def __init__(self, providers: ProviderNames) -> None:
+        self._providers = providers
+        self._decoded: dict[str, tuple[str | None, TranscriptEntry]] = {}
+        self._spend = SpendCount()
+        self._labels: list[Entry] = []
+        self._name: str | None = None
+        self._leaf_id: str | None = None
+
+    def take(self, entry: Entry) -> None:
+        """Take the next entry of the file."""
+        self._leaf_id = entry["id"]
+        self._decoded[entry["id"]] = (
+            entry["parentId"],
+            decode_entry(entry, providers=self._providers),
+        )
+        self._spend.add(entry)
+        if entry.get("type") == "label":
+            self._labels.append(entry)
+        elif entry.get("type") == "session_info":
+            self._name = name_of(entry)
+
+    def told(self, stored: StoredThread, skipped: int) -> StoredThreadRead:
+        """The branch of what was taken; to be asked once."""
+        branch: list[TranscriptEntry] = []
+        entry_id = self._leaf_id
+        while entry_id is not None and (placed := self._decoded.pop(entry_id, None)) is not None:
+            entry_id, entry = placed
+            branch.append(entry)
+        branch.reverse()
+        return StoredThreadRead(
+            id=stored.id,
+            cwd=stored.cwd,
+            entries=tuple(branch),
+            usage=self._spend.total(),
+            name=self._name,
+            labels=labels_of(self._labels),
+            skipped_lines=skipped,
+        )
 
 
 def _is_of(stored: StoredThread, header: Header) -> bool:

@@ -60,7 +60,7 @@ class Bundle:
         self._services = services
         self._thread_id = thread_id
         self._keep = keep
-        self._reading = services.page(thread_id, before=None)
+        self._reading = services.reader.require_page(thread_id)
         self._report = services.host.report()
         known = (*self._report.secrets, *environment_secrets(os.environ), *services.own_secrets)
         self._redactor = Redactor(known, keep=keep)

@@ -1,8 +1,9 @@
 """A thread to take away: as an HTML file, as Markdown, or as the log itself.
 
 HTML and Markdown are two writings of one reading (``enso.server.reading``), live or cold; the log
-is the host's, byte for byte. Nothing is built, nothing is written, and no text stands in memory
-beside the reading: every form is made in pieces while it is sent.
+is the host's, byte for byte. Nothing is built, nothing is written, and no text stands in memory:
+every form is made in pieces while it is sent, and of a stored thread each message is read when its
+turn comes (``enso.server.message_stream``).
 """
 
 from __future__ import annotations
@@ -14,12 +15,14 @@ from datetime import UTC, datetime
 from importlib.metadata import PackageNotFoundError, version
 from typing import BinaryIO, Literal
 
+from enso import wire
 from enso.host import contract
 from enso.server import words
 from enso.server.ages import moment_words
 from enso.server.formats import FORMATS, MEDIA_TYPES
 from enso.server.looks import dom_token
 from enso.server.markdown_document import markdown_document
+from enso.server.message_stream import Outline, message_stream, outline_of, outlined
 from enso.server.reading import Reader, ThreadReading
 from enso.server.refusals import Refused
 from enso.server.render import Renderer
@@ -59,7 +62,7 @@ def export_thread(
     if format_name not in FORMATS:
         raise Refused(400, "export-format", f"A thread is exported as {', '.join(FORMATS)}.")
     if format_name != "jsonl":
-        return document_download(reader.require(thread_id), format_name, renderer)
+        return document_download(read_document(reader, host, thread_id), format_name, renderer)
     log = host.open_stored_log(thread_id)
     if log is None:
         reader.require(thread_id)  # which says why, where it knows
@@ -67,16 +70,47 @@ def export_thread(
     return log_download(log)
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Document:
+    """What a document is written of: a reading, its messages one by one, and what they come to.
+
+    ``close`` lets go of what the messages are read from.
+    """
+
+    reading: ThreadReading
+    outline: Outline
+    messages: Iterable[wire.Message]
+    close: Callable[[], None] = field(default=lambda: None)
+
+
+def read_document(reader: Reader, host: contract.AgentHost, thread_id: str) -> Document:
+    """The document of a thread that must be there; raises ``Refused``."""
+    reading = reader.require_page(thread_id)
+    branch = None if reading.status.live else host.open_stored_branch(thread_id)
+    if branch is None:
+        reading = reader.require(thread_id)
+        outline = outline_of(reading.messages)
+        return Document(reading=reading, outline=outline, messages=reading.messages)
+    outline = outlined(branch.walk())
+    return Document(
+        reading=reading,
+        outline=outline,
+        messages=message_stream(branch.walk(), outline, reading.labels),
+        close=branch.close,
+    )
+
+
 def document_download(
-    reading: ThreadReading, format_name: Literal["html", "md"], renderer: Renderer
+    document: Document, format_name: Literal["html", "md"], renderer: Renderer
 ) -> Download:
-    """A reading as HTML or Markdown."""
-    view = export_view(reading)
+    """A document as HTML or Markdown."""
+    view, reading = export_view(document), document.reading
     texts = renderer.export(view) if format_name == "html" else markdown_document(view)
     return Download(
         name=f"{plain_name(reading.title) or reading.thread_id}.{format_name}",
         media_type=MEDIA_TYPES[format_name],
         pieces=(mended(text).encode() for text in texts),
+        close=document.close,
     )
 
 
@@ -105,34 +139,31 @@ def plain_name(title: str) -> str:
     return "-".join(told)[:_NAME_CHARACTERS].strip("-")
 
 
-def export_view(reading: ThreadReading) -> ExportView:
+def export_view(document: Document) -> ExportView:
     """What a document of a thread says."""
-    release = enso_version()
+    release, reading = enso_version(), document.reading
     title = " ".join(reading.title[:4000].split())
     return ExportView(
         thread_id=reading.thread_id,
         key=dom_token(reading.thread_id),
         title=mended(title[:240]) or "Untitled",
-        facts=tuple(_facts(reading)),
+        facts=tuple(_facts(reading, document.outline)),
         notes=tuple(_notes(reading)),
-        messages=reading.messages,
+        messages=document.messages,
         interrupted=reading.interrupted,
         generator=f"Enso {release}".strip(),
     )
 
 
-def _facts(reading: ThreadReading) -> Iterator[tuple[str, str]]:
+def _facts(reading: ThreadReading, outline: Outline) -> Iterator[tuple[str, str]]:
     if reading.project_id:
         yield "Project", mended(reading.project_id)
     yield "Thread", reading.thread_id
-    spoken = [message for message in reading.messages if message.role != "marker"]
-    yield "Messages", f"{len(spoken):,}"
-    models = dict.fromkeys(message.model for message in spoken if message.model)
-    if models:
-        yield "Models" if len(models) > 1 else "Model", ", ".join(models)
-    times = [message.created_at for message in reading.messages if message.created_at]
-    if times:
-        yield "Began", words.moment(times[0])
+    yield "Messages", f"{outline.messages:,}"
+    if outline.models:
+        yield "Models" if len(outline.models) > 1 else "Model", ", ".join(outline.models)
+    if outline.began:
+        yield "Began", words.moment(outline.began)
     if words.spend(reading.usage):
         yield "Spent", words.spend(reading.usage)
     yield "Exported", moment_words(datetime.now(UTC))

@@ -8,7 +8,7 @@ writes ``enso.wire``, value by value as ``enso.server.shapes`` gives them.
 from __future__ import annotations
 
 from collections import Counter, deque
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Literal
 
@@ -254,6 +254,20 @@ class MessageAssembler:
     def running(self) -> bool:
         """Whether a run is in flight."""
         return self._running
+
+    @property
+    def is_told(self) -> bool:
+        """Whether a reply says already what the turn under way used: one that comes may instead."""
+        return self._turn.end is not None
+
+    @property
+    def spent(self) -> tuple[int, transcript.Usage]:
+        """What the turn under way used so far: how many requests, and their sum."""
+        return self._turn.requests, self._turn.usage
+
+    def waiting(self) -> Iterator[str]:
+        """The ids of calls that have no result."""
+        return (call_id for call_id, places in self._open.items() if places)
 
     def rename(self, before: str, entry: transcript.TranscriptEntry) -> list[int]:
         """The message that was fed under the id ``before`` is this entry; the indexes changed."""

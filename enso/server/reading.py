@@ -7,8 +7,8 @@ lock held. Looking builds nothing and writes nothing.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TypeVar
 
@@ -70,7 +70,8 @@ class ThreadReading:
 
     ``messages`` are all, or a page of ``message_count`` with ``messages_before`` before it.
     ``heading`` is the text of the first prompt that has text. ``entries`` are the branch; of a
-    thread that was read by a page those that tell its state.
+    thread that was read by a page those that tell its state. ``labels`` are a stored thread's, by
+    entry ids; a live one's are on its messages.
     """
 
     thread_id: str
@@ -94,6 +95,7 @@ class ThreadReading:
     queue: tuple[wire.QueuedPrompt, ...] = ()
     surface: wire.Surface | None = None
     skipped_lines: int = 0
+    labels: Mapping[str, str] = field(default_factory=dict[str, str])
 
     @property
     def project_id(self) -> str:
@@ -160,6 +162,13 @@ class Reader:
         if not thread_ids.is_thread_id(thread_id):
             raise Refused(404, "malformed-id", thread_ids.refused_id_sentence(thread_id))
         return there(self.read(thread_id))
+
+    def require_page(self, thread_id: str) -> ThreadReading:
+        """The same with its last page of messages alone."""
+        if not thread_ids.is_thread_id(thread_id):
+            raise Refused(404, "malformed-id", thread_ids.refused_id_sentence(thread_id))
+        reading = self.page(thread_id)
+        return there(None if isinstance(reading, NotOnBranch) else reading)
 
     def read_slot(self, slot: Slot) -> ThreadReading | NotServed | None:
         """The same with the slot at hand and its lock held."""
@@ -339,6 +348,7 @@ class Reader:
             model=model_in_use(self._host, readiness.model, state),
             what_to_do=readiness.what_to_do,
             skipped_lines=stored.skipped_lines,
+            labels=stored.labels,
         )
 
 

@@ -7,11 +7,12 @@ watched or written.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from contextlib import closing
 
 from enso import wire
 from enso.host.contract import AgentHost, Check
 from enso.projects import Projects
-from enso.server.exports import Download, export_thread, export_view
+from enso.server.exports import Download, export_thread, export_view, read_document
 from enso.server.live_state import Change
 from enso.server.markdown_document import markdown_document
 from enso.server.rail import Rail
@@ -69,7 +70,8 @@ class Readings:
 
     def document(self, thread_id: str) -> str:
         """A thread as Markdown, for reading."""
-        return "".join(markdown_document(export_view(self._reader.require(thread_id))))
+        with closing(read_document(self._reader, self._host, thread_id)) as document:
+            return "".join(markdown_document(export_view(document)))
 
     def export(self, thread_id: str, format_name: str) -> Download:
         """A thread as a file."""

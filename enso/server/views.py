@@ -5,7 +5,7 @@ Wire shapes (``enso.wire``) stand in them wherever the JSON interface says the s
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from markupsafe import Markup
@@ -377,7 +377,7 @@ class FilesView:
 class ExportView:
     """A thread as a document. ``facts`` stand under its title: what they are, and what they say.
 
-    ``notes`` are sentences about what is missing or was under way.
+    ``notes`` are sentences about what is missing or was under way. ``messages`` may be read once.
     """
 
     thread_id: str
@@ -385,7 +385,7 @@ class ExportView:
     title: str
     facts: Sequence[tuple[str, str]]
     notes: Sequence[str]
-    messages: Sequence[wire.Message]
+    messages: Iterable[wire.Message]
     interrupted: wire.InterruptedTail | None
     generator: str
 

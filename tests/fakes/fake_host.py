@@ -51,6 +51,7 @@ from enso.host.contract import (
     SessionDirectoryRefused,
     SessionNotWritten,
     SessionUnreadable,
+    StoredBranch,
     StoredEntries,
     StoredLog,
     StoredThread,
@@ -325,6 +326,13 @@ class FakeHost:
         return StoredEntries(
             id=read.id, cwd=read.cwd, entries=read.entries[start:end], start=start, total=total
         )
+
+    def open_stored_branch(self, thread_id: str) -> StoredBranch | None:
+        """A stored thread's transcript, entry by entry."""
+        read = self.read_stored_thread(thread_id)
+        if read is None:
+            return None
+        return StoredBranch(walk=lambda: iter(read.entries), close=lambda: None)
 
     def read_stored_thread_context(self, thread_id: str) -> StoredThreadContext | None:
         """A stored thread's context, request by request."""

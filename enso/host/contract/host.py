@@ -19,6 +19,7 @@ from enso.host.contract.stored import (
     Found,
     Listed,
     PermissionModeState,
+    StoredBranch,
     StoredEntries,
     StoredLog,
     StoredThread,
@@ -105,6 +106,10 @@ class AgentHost(Protocol):
         self, thread_id: str, *, size: int, behind: int = 0
     ) -> StoredEntries | None:
         """Read ``size`` entries of a branch before its last ``behind`` ones, cold, as above."""
+        ...
+
+    def open_stored_branch(self, thread_id: str) -> StoredBranch | None:
+        """A branch to be walked entry by entry, cold, as above; images are whole."""
         ...
 
     def read_stored_thread_context(self, thread_id: str) -> StoredThreadContext | None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 from pathlib import Path
@@ -73,6 +73,18 @@ class StoredEntries:
     start: int
     total: int
     skipped_lines: int = 0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class StoredBranch:
+    """A stored thread's branch as it is now, to be walked from its root as often as is wanted.
+
+    ``walk`` decodes an entry when it is asked for, and holds none; it ends early where the log was
+    cut meanwhile. ``close`` lets go of the log, and is called by whoever asked for this.
+    """
+
+    walk: Callable[[], Iterator[TranscriptEntry]]
+    close: Callable[[], None]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
