@@ -40,6 +40,10 @@ class Outgoing:
         return self.json if dialect == "json" else self._html or ""
 
 
+class Aside(Outgoing):
+    """A frame that is no part of the state, so that no snapshot says it: a notice."""
+
+
 class News(Outgoing):
     """News of the rail: no snapshot says them, so they wait however far behind a reader is."""
 
@@ -90,6 +94,7 @@ class Follow:
         self._max_frames = max_frames
         self._max_characters = max_characters
         self._waiting: deque[str] = deque()
+        self._aside = ""
         self._characters = 0
         self._news: News | None = None
         self._due_snapshot = True
@@ -97,12 +102,18 @@ class Follow:
         self._wake = threading.Condition(threading.Lock())
 
     def put(self, outgoing: Outgoing) -> None:
-        """Add a frame; never waits. With a snapshot due it is dropped: the snapshot says it."""
+        """Add a frame; never waits. With a snapshot due it is dropped: the snapshot says it.
+
+        The newest ``Aside`` is sent behind it.
+        """
         with self._wake:
-            if self._due_snapshot or self._closed:
+            if self._closed or (self._due_snapshot and not isinstance(outgoing, Aside)):
                 return
             text = outgoing.text(self.dialect)
             if not text:
+                return
+            if self._due_snapshot:
+                self._aside = text
                 return
             self._waiting.append(text)
             self._characters += len(text)
@@ -160,8 +171,11 @@ class Follow:
         with self._thread_lock:
             text = self._snapshot(self).text(self.dialect)
             with self._wake:
-                # Nothing waits: frames are not taken while a snapshot is due.
+                # Nothing else waits: frames are not taken while a snapshot is due.
                 self._due_snapshot = False
+                if self._aside:
+                    self._waiting.append(self._aside)
+                    self._characters, self._aside = len(self._aside), ""
         return text
 
     def _drop_waiting(self) -> None:

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from enso import wire
-from enso.server.follow import Follow, News, Outgoing
+from enso.server.follow import Aside, Follow, News, Outgoing
 from enso.server.frames import partial_of
 from enso.server.live_state import Change
 from enso.server.looks import dom_token
@@ -21,6 +21,10 @@ from enso.server.views import HistoryView
 from enso.urls import Urls
 
 GONE = "This thread's file is gone: it was deleted or moved. The next prompt starts it anew."
+
+
+def _outgoing(frame: wire.Frame, html: str | None) -> Outgoing:
+    return (Aside if isinstance(frame, wire.NoticeFrame) else Outgoing)(frame, html)
 
 
 class Press:
@@ -35,7 +39,7 @@ class Press:
             return
         html = slot.follows.speaks("html")
         slot.follows.publish(
-            Outgoing(frame, self._html(slot, frame, new=new) if html else None)
+            _outgoing(frame, self._html(slot, frame, new=new) if html else None)
             for frame, new in changes
         )
 

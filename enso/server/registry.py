@@ -12,7 +12,7 @@ import time
 from collections.abc import Callable, Sequence
 from functools import partial
 from pathlib import Path
-from typing import TypeVar
+from typing import Final, TypeVar
 
 from enso import wire
 from enso.host import contract
@@ -34,6 +34,11 @@ NewDirectory = Callable[[], Path]
 Publish = Callable[[Slot, Sequence[Change]], None]
 """Renders frames and gives them to the slot's follows; called with the slot's lock held."""
 Result = TypeVar("Result")
+
+WRITTEN_ELSEWHERE: Final = (
+    "Another program wrote to this thread while the agent worked. What was written last is shown, "
+    "and the next prompt goes on from there; the rest is in the thread's tree."
+)
 
 
 class ThreadRegistry:
@@ -329,6 +334,7 @@ class ThreadRegistry:
         if live.hosted.changed_elsewhere():
             # Another program wrote while this run did: the log's end decides, for every eye.
             self._reopen(slot)
+            changes = [Change(wire.NoticeFrame(message=WRITTEN_ELSEWHERE))]
         elif slot.live is live:
             changes.append(Change(live_status(live)))
         return changes

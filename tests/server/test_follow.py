@@ -7,7 +7,7 @@ import threading
 import pytest
 
 from enso import wire
-from enso.server.follow import Closed, Follow, Follows, News, Outgoing
+from enso.server.follow import Aside, Closed, Follow, Follows, News, Outgoing
 
 
 class Counter:
@@ -152,6 +152,18 @@ def test_news_of_the_rail_outlive_the_frames_that_a_snapshot_says() -> None:
         counter.step()
     assert said(follow.next(1)) == "snapshot 4"
     assert told(follow.next(1)).threads == [row("b", "two")]
+    assert follow.next(0) is None
+
+
+def test_an_aside_outlives_the_snapshot_that_does_not_say_it() -> None:
+    """The newest one comes right behind it; other frames are what the snapshot says."""
+    counter = Counter()
+    follow = counter.follow()
+    for text in ("first", "second"):
+        follow.put(Aside(wire.NoticeFrame(message=text), text))
+        counter.step()
+    assert said(follow.next(1)) == "snapshot 2"
+    assert said(follow.next(1)) == "second"
     assert follow.next(0) is None
 
 

@@ -9,6 +9,7 @@ from pathlib import Path
 from flask.testing import FlaskClient
 
 from enso.server.application import EnsoServer
+from enso.server.registry import WRITTEN_ELSEWHERE
 from enso.transcript import ToolCallPart
 from tests.fakes.fake_host import FakeHost, assistant, user
 from tests.fakes.scripted_runtime import Reply
@@ -218,7 +219,7 @@ def test_the_next_prompt_continues_from_what_another_program_wrote(
 def test_what_was_written_elsewhere_during_a_run_is_shown_after_it(
     host: FakeHost, server: EnsoServer, client: FlaskClient, listening: Listening
 ) -> None:
-    """When the run settles, the log's end decides what every eye sees."""
+    """When the run settles, the log's end decides what every eye sees; it is said why."""
     reply = Reply.held()
     host.script.add(reply)
     prompt(client, "t1", "one")
@@ -228,8 +229,10 @@ def test_what_was_written_elsewhere_during_a_run_is_shown_after_it(
         host.grow("t1", user("meanwhile"))
         reply.release()
         frames = socket.until("snapshot")
+        said = socket.until("notice")[-1]["message"]
     texts = [part["content"] for message in frames[-1]["messages"] for part in message["parts"]]
     assert "meanwhile" in texts
+    assert said == WRITTEN_ELSEWHERE
 
 
 def test_a_directory_that_is_gone_reads_cold_and_refuses_live(
