@@ -105,10 +105,12 @@ class BranchPicker:
     def picked(self) -> Picked:
         """The branch from the leaf back, each entry before its child."""
         offsets: list[int] = []
+        walked: set[str] = set()
         entry_id = self._leaf_id
-        while entry_id is not None:
+        while entry_id is not None and entry_id not in walked:  # else a cycle closes here
             if entry_id not in self._places:
                 raise IrregularFile
+            walked.add(entry_id)
             offset, entry_id = self._places[entry_id]
             if offsets and offset >= offsets[-1]:
                 raise IrregularFile
@@ -153,7 +155,10 @@ class RegularBranch:
             raise IrregularFile
         if self._digests and self._seen_before(entry_id):
             raise IrregularFile
-        facts = self.leaf if parent_id == self.leaf_id else self._facts_at(parent_id)
+        if self._picked is not None or parent_id == self.leaf_id:
+            facts = self.leaf  # of what was picked, each entry is the parent of the next
+        else:
+            facts = self._facts_at(parent_id)
         if entry.type == "message":
             facts = self._with_message(facts, entry.message, offset)
         elif entry.type in _CHANGING:

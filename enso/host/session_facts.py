@@ -248,15 +248,9 @@ class SessionFacts:
         elif entry.type == "session_info":
             self.name = name_of({"name": value_of(entry.name)})
         elif entry.type == "label":
-            self._add_label(entry.targetId, entry.label)
+            label_by(entry, self.labels)
         elif entry.usage is not None and entry.type in _SPENDING:
             self.spend.add(entry.usage)
-
-    def _add_label(self, target: str | None, label: str | None) -> None:
-        if target is not None and label:
-            self.labels[clean_text(target)] = clean_text(label)
-        elif target is not None:
-            self.labels.pop(clean_text(target), None)
 
     def _add_message(self, entry: ScannedEntry, message: ScannedMessage) -> None:
         if message.usage is not None and message.role in _SPENDING_ROLES:
@@ -271,6 +265,15 @@ class SessionFacts:
         self.newest_ms = max(self.newest_ms, counted)
         if not self.first_message and message.role == "user":
             self.first_message = title_of(value_of(message.content))
+
+
+def label_by(entry: ScannedEntry, labels: dict[str, str]) -> None:
+    """Set the label that an entry sets, or take away the one that it takes away."""
+    target, label = entry.targetId, entry.label
+    if target is not None and label:
+        labels[clean_text(target)] = clean_text(label)
+    elif target is not None:
+        labels.pop(clean_text(target), None)
 
 
 def title_of(content: Any) -> str:

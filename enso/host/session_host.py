@@ -230,13 +230,20 @@ class SessionHost:
         self, thread_id: str, *, size: int, before: str | None = None, since: str | None = None
     ) -> StoredThreadPage | None:
         """A page from the end of the file, where that tells it; else from the whole file."""
-        stored = self.stored_thread(thread_id)
-        file = self._scans.of(stored.path) if stored is not None else None
+        stored = self._listing.located(thread_id) if is_thread_id(thread_id) else None
         if stored is None:
             return None
+        wanted = PageWanted(size, before, since)
+        if self._watch.tells and self._scans.is_long(stored.path):
+            with suppress(NotTold):
+                page = self._pages.read_from_end(stored, wanted)
+                told = frozenset((thread_id,))
+                self._scans.begin(stored.path, lambda: self._watch.tell(told))
+                return page
+        file = self._scans.of(stored.path)
         if file is not None:
             with suppress(NotTold):
-                return self._pages.read(stored, file, PageWanted(size, before, since))
+                return self._pages.read(stored, file, wanted)
         read = self.read_stored_thread(thread_id)
         return page_of(read, size=size, before=before, since=since) if read is not None else None
 

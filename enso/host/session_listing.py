@@ -22,7 +22,7 @@ from enso.host.session_files import FoundFile, Look, SessionFiles
 from enso.host.session_fill import FIRST_FILES, Fill, LookAt, ToLook
 from enso.host.session_look import RowFile, look_at
 from enso.host.session_order import RowOrder
-from enso.host.session_unread import UnreadFiles
+from enso.host.session_unread import UnreadFiles, beginning_of
 from enso.host.session_write import FileStamp, stamp_of
 from enso.projects import Projects
 
@@ -103,6 +103,20 @@ class SessionListing:
         with self._lock:
             return thread if thread is not None and self._order.serves(thread.cwd) else None
 
+    def located(self, thread_id: str) -> StoredThread | None:
+        """The same; of a file that was not looked at yet, and by its name is the thread, no more
+        than its beginning is read: the row then says where it is, and nothing else."""
+        if self._filling is not None and not self._filled:
+            for path in self._unread.named(thread_id):
+                row = beginning_of(path)
+                if row is not None and row.id == thread_id and self._serves(row.cwd):
+                    return row
+        return self.row(thread_id)
+
+    def _serves(self, cwd: Path) -> bool:
+        with self._lock:
+            return self._order.serves(cwd)
+
     def find(self, thread_id: str) -> StoredThread | None:
         """The thread of this id, served or not, and with it the file to read; ``None`` without one.
 
@@ -127,6 +141,7 @@ class SessionListing:
             self.take_changes()
         elif self._filling is None:
             self._before = _Before(self._found.paths(), time.time_ns())
+            self._unread = UnreadFiles(self._before.paths)
             self._filling = threading.Thread(
                 target=self._look, args=(True,), name="enso-listing", daemon=True
             )

@@ -21,7 +21,8 @@ from enso.host.contract import StoredThread, StoredThreadPage, TurnUsage
 from enso.host.decode import ProviderNames, decode_entry
 from enso.host.json_lines import MalformedLine, parse_line
 from enso.host.pages import OpenCalls, ends_in_turn, later_entries
-from enso.host.session_facts import request_usage, scan_line
+from enso.host.session_end import end_of_file
+from enso.host.session_facts import label_by, request_usage, scan_line
 from enso.host.session_images import (
     LeanLine,
     around,
@@ -33,11 +34,12 @@ from enso.host.session_log import open_regular
 from enso.host.session_scan import KnownEnd, ScannedFile
 from enso.host.session_spend import Spend
 from enso.host.session_tail import BranchWalk, Counters, FileChanged, Place
-from enso.host.session_write import FileStamp
+from enso.host.session_write import FileStamp, stamp_of
 from enso.transcript import ImagePart, TranscriptEntry, image_of
 
 KEPT_WALKS: Final = 8
 _LINE: Final = 1 << 13
+_LABELS: Final = b'"targetId"'
 _ESCAPE: Final = b"\\u"  # spells any character
 _PLAIN = re.compile(r"[A-Za-z0-9_.|:-]+")
 
@@ -83,7 +85,19 @@ class SessionPages:
         end = file.end
         if end is None:
             raise NotTold
-        with self._reading(file, end) as reading:
+        with self._reading(file.path, file.stamp, end) as reading:
+            return _page(reading, stored, end, wanted)
+
+    def read_from_end(self, stored: StoredThread, wanted: PageWanted) -> StoredThreadPage | None:
+        """The page, of a file of which nothing is known yet; see the contract for what it lacks.
+
+        Raises ``NotTold``.
+        """
+        stamp = stamp_of(stored.path)
+        end = end_of_file(stored.path, self.counters)
+        if stamp is None or end is None:
+            raise NotTold
+        with self._reading(stored.path, stamp, end) as reading:
             return _page(reading, stored, end, wanted)
 
     def read_image(self, file: ScannedFile, entry_id: str, number: int) -> ImagePart | None:
@@ -94,27 +108,27 @@ class SessionPages:
         """
         if file.end is None:
             raise NotTold
-        with self._reading(file, file.end) as reading:
+        with self._reading(file.path, file.stamp, file.end) as reading:
             return reading.image(entry_id, number)
 
     @contextmanager
-    def _reading(self, file: ScannedFile, end: KnownEnd) -> Generator[_Reading]:
-        walked = self._kept(file, end)
+    def _reading(self, path: Path, stamp: FileStamp, end: KnownEnd) -> Generator[_Reading]:
+        walked = self._kept(path, stamp, end)
         try:
-            with walked.lock, open_regular(file.path) as stream:
-                self._check(stream.fileno(), file.stamp)
+            with walked.lock, open_regular(path) as stream:
+                self._check(stream.fileno(), stamp)
                 yield _Reading(stream.fileno(), walked.walk, self.counters, self._providers)
         except (OSError, FileChanged, MalformedLine) as error:
             with self._lock:
-                self._walked.pop(file.path, None)
+                self._walked.pop(path, None)
             raise NotTold from error
 
-    def _kept(self, file: ScannedFile, end: KnownEnd) -> _Walked:
+    def _kept(self, path: Path, stamp: FileStamp, end: KnownEnd) -> _Walked:
         with self._lock:
-            walked = self._walked.pop(file.path, None)
-            if walked is None or walked.stamp != file.stamp:
-                walked = _Walked(file.stamp, BranchWalk(end.leaf_id, end.size))
-            self._walked[file.path] = walked
+            walked = self._walked.pop(path, None)
+            if walked is None or walked.stamp != stamp:
+                walked = _Walked(stamp, BranchWalk(end.leaf_id, end.size))
+            self._walked[path] = walked
             while len(self._walked) > KEPT_WALKS:
                 self._walked.popitem(last=False)
             return walked
@@ -140,14 +154,15 @@ def _page(
         entries=entries,
         later=tuple(later_entries(entries, calls, reading.behind(entries, calls, stretch.newest))),
         turn_before=reading.turn_before(stretch.beyond) if entries else TurnUsage(),
-        messages_before=end.branch.messages - stretch.messages,
-        message_count=end.branch.messages,
+        messages_before=reading.messages_before(stretch, end),
+        message_count=end.branch.messages if end.whole else stretch.messages,
         state=tuple(reading.state(end)),
         heading=end.branch.told.heading,
         usage=end.usage,
         name=stored.name,
-        labels=end.labels,
+        labels=end.labels if end.whole else reading.labels(stretch.beyond, end),
         skipped_lines=end.skipped,
+        whole=end.whole,
     )
 
 
@@ -192,6 +207,25 @@ class _Reading:
         messages = min(below + wanted.size, walk.messages)
         beyond = walk.message(messages) + 1 if messages > below else at + 1
         return _Stretch(at + 1, beyond, messages)
+
+    def messages_before(self, stretch: _Stretch, end: KnownEnd) -> int | None:
+        """How many messages there are before a stretch; ``None``: some, and nobody counted them."""
+        if end.whole:
+            return end.branch.messages - stretch.messages
+        walk = self._walk
+        return walk.messages - stretch.messages if walk.whole else None
+
+    def labels(self, beyond: int, end: KnownEnd) -> dict[str, str]:
+        """The labels that were set behind the first entry before ``beyond``."""
+        if not beyond:
+            return {}
+        first = self._walk.place(beyond - 1).offset
+        labels: dict[str, str] = {}
+        for line in self._read(first, end.size - first).split(b"\n"):
+            entry = scan_line(line)[0] if _LABELS in line else None
+            if entry is not None and entry.type == "label":
+                label_by(entry, labels)
+        return labels
 
     def _walk_until(self, reached: Callable[[], bool]) -> None:
         walk = self._walk

@@ -89,6 +89,8 @@ class KnownEnd:
     usage: Usage
     labels: Mapping[str, str]
     skipped: int
+    whole: bool = True
+    """False: the lines before were not read, and what they tell is not known."""
 
 
 @dataclass(slots=True)

@@ -180,7 +180,8 @@ class BranchWalk:
         self._ids.append(entry.id or "")
         self._offsets.append(offset)
         self._lengths.append(len(raw))
-        self._wanted = entry.parentId or None
+        # A parent that was walked already closes a cycle: the branch begins here.
+        self._wanted = None if entry.parentId in self._index else entry.parentId or None
         return True
 
 

@@ -9,12 +9,15 @@ from __future__ import annotations
 import os
 import threading
 from collections.abc import Iterable
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Final
 
+from enso.host.contract import StoredThread
 from enso.host.json_lines import MalformedLine, parse_line
 from enso.host.session_beginning import read_beginning
-from enso.host.session_log import open_regular, read_header
+from enso.host.session_log import Header, open_regular, read_header
+from enso.host.session_write import stamp_of
 
 _HEADER: Final = 2048
 """Bytes that a header takes seldom more than."""
@@ -56,6 +59,28 @@ class UnreadFiles:
 
 def header_id(path: str) -> str:
     """The id that a file's header holds; empty where there is none to be read."""
+    header = _header(path)
+    return header.id if header is not None else ""
+
+
+def beginning_of(path: str) -> StoredThread | None:
+    """A row that says what a file's header says; ``None`` where there is none to be read."""
+    header, stamp = _header(path), stamp_of(Path(path))
+    if header is None or stamp is None:
+        return None
+    return StoredThread(
+        id=header.id,
+        path=Path(path),
+        cwd=Path(header.cwd),
+        modified=datetime.fromtimestamp(max(stamp.mtime_ns, 0) / 1e9, UTC),
+        message_count=0,
+        first_message="",
+        name=None,
+        end="empty",
+    )
+
+
+def _header(path: str) -> Header | None:
     try:
         with open_regular(Path(path)) as stream:
             begin = os.pread(stream.fileno(), _HEADER, 0)
@@ -66,5 +91,5 @@ def header_id(path: str) -> str:
                 beginning = read_beginning(stream)
                 header = beginning.header if beginning is not None else None
     except (OSError, ValueError, MalformedLine):
-        return ""
-    return header.id if header is not None else ""
+        return None
+    return header

@@ -56,6 +56,11 @@ class SessionWatch:
 
         return end
 
+    @property
+    def tells(self) -> bool:
+        """Whether somebody listens."""
+        return bool(self._listeners)
+
     def close(self) -> None:
         """End the watch, and wait until it has ended."""
         with self._lock:
@@ -140,9 +145,10 @@ class SessionWatch:
                 self._listing.look_at_directories()
         told = self._listing.take_changes()
         if told:
-            self._tell(told)
+            self.tell(told)
 
-    def _tell(self, ids: frozenset[str]) -> None:
+    def tell(self, ids: frozenset[str]) -> None:
+        """Tell every listener of these threads; from any worker."""
         with self._lock:
             listeners = list(self._listeners.values())
         for listener in listeners:

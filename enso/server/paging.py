@@ -12,10 +12,13 @@ PAGE_MESSAGES = 60
 
 @dataclass(frozen=True, slots=True)
 class Window:
-    """Some messages of a thread in a row, and how many there are before them."""
+    """Some messages of a thread in a row, and how many there are before them.
+
+    ``None``: some, and how many was not counted yet.
+    """
 
     messages: Sequence[wire.Message]
-    before: int
+    before: int | None
 
     @property
     def first(self) -> str:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import json
 import uuid
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from dataclasses import dataclass
 from datetime import UTC, datetime
 
@@ -108,7 +108,7 @@ class Presenter:
         version = self._rail.version  # before the listing: what comes between is asked for again
         listed = self._rail.listed(wanted.query)
         threads = listed.threads
-        shown = self._with_current(threads, wanted)
+        shown = self._with_current(listed, wanted)
         more = urls.rail(query=wanted.query, shown=wanted.shown + MORE_ROWS, current=wanted.current)
         return RailView(
             groups=self._groups(urls, shown, wanted.current),
@@ -129,16 +129,18 @@ class Presenter:
         )
 
     def _with_current(
-        self, threads: Sequence[contract.StoredThread], wanted: RailRequest
+        self, listed: contract.Listed, wanted: RailRequest
     ) -> list[contract.StoredThread]:
         """The newest threads, and behind them the open one when it fits and is older than those."""
+        threads = listed.threads
         shown = list(threads[: wanted.shown])
         if not wanted.current or any(thread.id == wanted.current for thread in shown):
             return shown
         if wanted.query:
             older = (one for one in threads[wanted.shown :] if one.id == wanted.current)
             return [*shown, *older]
-        current = self._host.stored_thread(wanted.current)
+        # While not every file was looked at, this one is not looked at for the rail's sake.
+        current = self._host.stored_thread(wanted.current) if not listed.waiting else None
         return [*shown, current] if current is not None else shown
 
     def _filling(
@@ -233,7 +235,7 @@ class Presenter:
     ) -> PaneView:
         """The open thread with the page of it that was read."""
         page = reading.window
-        earlier = urls.history(reading.thread_id, before=page.first) if page.before else None
+        earlier = urls.history(reading.thread_id, before=page.first) if page.before != 0 else None
         return PaneView(
             thread_id=reading.thread_id,
             key=dom_token(reading.thread_id),
@@ -319,7 +321,9 @@ class Presenter:
     def history(self, urls: Urls, reading: ThreadReading, *, before: str) -> HistoryView:
         """The page of earlier messages that ends before the message ``before``."""
         window = reading.window
-        earlier = urls.history(reading.thread_id, before=window.first) if window.before else None
+        earlier = (
+            urls.history(reading.thread_id, before=window.first) if window.before != 0 else None
+        )
         return HistoryView(
             key=dom_token(reading.thread_id),
             messages=window.messages,

@@ -64,7 +64,7 @@ class Press:
     def _before(self, slot: Slot, window: Window) -> str:
         """What stands above the page: the way to earlier messages, in place of those shown."""
         key = dom_token(slot.thread_id)
-        href = Urls().history(slot.thread_id, before=window.first) if window.before else None
+        href = Urls().history(slot.thread_id, before=window.first) if window.before != 0 else None
         view = HistoryView(key=key, messages=(), earlier_href=href, earlier_count=window.before)
         return partial_of(f"before-{key}", "innerHTML", self._renderer.history(view))
 

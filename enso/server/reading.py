@@ -81,7 +81,7 @@ class ThreadReading:
     name: str | None
     messages: list[wire.Message]
     message_count: int
-    messages_before: int = 0
+    messages_before: int | None = 0
     heading: str
     entries: tuple[transcript.TranscriptEntry, ...]
     permission_mode: wire.PermissionMode
@@ -325,7 +325,7 @@ class Reader:
         *,
         messages: list[wire.Message],
         message_count: int,
-        messages_before: int,
+        messages_before: int | None,
         heading: str,
     ) -> ThreadReading:
         readiness = self._host.readiness(state)

@@ -137,7 +137,7 @@ class PaneView:
     message_count: int
     messages: Sequence[wire.Message]
     earlier_href: str | None
-    earlier_count: int
+    earlier_count: int | None
     status: wire.Status
     usage: wire.Usage
     context: wire.Context | None
@@ -169,7 +169,7 @@ class HistoryView:
     key: str
     messages: Sequence[wire.Message]
     earlier_href: str | None
-    earlier_count: int
+    earlier_count: int | None
     href: str = ""
     hrefs: Mapping[str, str] = field(default_factory=lambda: NOWHERE)
 

@@ -119,6 +119,11 @@ class StoredThreadPage:
     ``message_count`` all. ``state`` are entries of the branch, in its order: asked in
     place of the whole branch how it ends, and what mode, agent, model and thinking level it is in,
     they answer the same. ``heading`` is the text of the branch's first prompt that has text.
+
+    ``whole`` is false while a long log was read from its end alone: ``messages_before`` is then
+    ``None`` where there are messages before, ``message_count`` counts those that were read,
+    ``state`` is of these, ``usage`` of nothing, and ``heading`` is the log's first prompt. The
+    whole is read meanwhile, and listeners are told of the thread when that is done.
     """
 
     id: str
@@ -126,7 +131,7 @@ class StoredThreadPage:
     entries: tuple[TranscriptEntry, ...]
     later: tuple[TranscriptEntry, ...]
     turn_before: TurnUsage
-    messages_before: int
+    messages_before: int | None
     message_count: int
     state: tuple[TranscriptEntry, ...]
     heading: str
@@ -134,6 +139,7 @@ class StoredThreadPage:
     name: str | None = None
     labels: Mapping[str, str] = field(default_factory=dict[str, str])
     skipped_lines: int = 0
+    whole: bool = True
 
 
 PermissionModeId = Literal["plan", "ask", "edit", "auto"]
