@@ -76,7 +76,7 @@ def ours(work: str, agent_dir: Path) -> None:
             works: dict[str, Callable[[], object]] = {
                 "list again": host.list_sessions,
                 "page": lambda: host.read_stored_page(rows[0].id, size=PAGE),
-                "whole": lambda: host.read_stored_thread(rows[0].id),
+                "whole": lambda: host.read_stored_thread_stats(rows[0].id),
             }
             begun = time.perf_counter()
             works[work]()
@@ -135,7 +135,7 @@ def compare(store: Path, sessions: int, pi: Pi | None) -> None:
     row("the same again, nothing changed", of_enso("list again", many), listed)
     opened = of_pi("open", long, pi)
     row("last page of a thread of 100 MiB", of_enso("page", long), opened)
-    row("the whole branch of it", of_enso("whole", long), opened)
+    row("the whole branch of it: what it used", of_enso("whole", long), opened)
     pictures = of_pi("open", images, pi)
     row("last page of a thread of 30 MiB of images", of_enso("page", images), pictures)
 

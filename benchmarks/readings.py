@@ -1,0 +1,128 @@
+"""What reading the whole of a thread of 100 MB costs, beside the real pi opening it.
+
+    python -m benchmarks.readings [--store DIR] [--without-pi]
+
+Every number is the median of five runs, each in a process of its own that has listed the thread and
+read nothing else of it; memory is the peak of that process. The file is warm. pi's work is
+``SessionManager.open``, ``getBranch`` and ``buildSessionContext``.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import resource
+import sys
+import tempfile
+import time
+from collections import deque
+from collections.abc import Callable, Iterable
+from pathlib import Path
+
+from benchmarks.rows import HEAD, Cost, Row, tell
+from benchmarks.storage import Pi, installed_pi, made, measured, of_pi
+from benchmarks.stores import PROJECTS, long_session
+from enso.host.runtimes.builtin.factory import BuiltinRuntimes
+from enso.host.session_host import SessionHost
+from enso.projects import Projects
+from enso.server.application import EnsoServer
+from enso.server.doors import Doors
+
+WORKS = {
+    "stats": "what it used (stats)",
+    "again": "the same again, nothing changed",
+    "context": "the context of every request",
+    "tree": "the tree of all branches",
+    "entries": "a page of its entries",
+    "thread": "the whole transcript (JSON history)",
+    "first": "Markdown, to the first piece",
+    "document": "Markdown, all of it",
+    "bundle": "what a bug report of it would hold",
+}
+
+
+def ours(work: str, agent_dir: Path) -> None:
+    """Do the work in this process, and print what it cost."""
+    projects = Projects(PROJECTS)
+    with tempfile.TemporaryDirectory() as cache:
+        host = SessionHost(
+            agent_dir=agent_dir,
+            projects=projects,
+            runtimes=BuiltinRuntimes(agent_dir, None),
+            cache_dir=Path(cache),
+        )
+        thread_id = host.list_sessions()[0].id
+        if work == "again":
+            host.read_stored_thread_stats(thread_id)
+        run = _reading(host, thread_id, work) or _request(host, projects, thread_id, work)
+        begun = time.perf_counter()
+        run()
+        seconds = time.perf_counter() - begun
+    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
+    print(json.dumps({"seconds": seconds, "mebibytes": peak}))
+
+
+def _reading(host: SessionHost, thread_id: str, work: str) -> Callable[[], object] | None:
+    """A reading of the host alone."""
+    readings: dict[str, Callable[[], object]] = {
+        "stats": lambda: host.read_stored_thread_stats(thread_id),
+        "again": lambda: host.read_stored_thread_stats(thread_id),
+        "context": lambda: host.read_stored_thread_context(thread_id),
+        "tree": lambda: host.read_stored_thread_tree(thread_id),
+        "entries": lambda: host.read_stored_entries(thread_id, size=100),
+        "thread": lambda: host.read_stored_thread(thread_id),
+    }
+    return readings.get(work)
+
+
+def _request(
+    host: SessionHost, projects: Projects, thread_id: str, work: str
+) -> Callable[[], object]:
+    """A request to a server."""
+    server = EnsoServer(host=host, projects=projects, doors=Doors.of(host="127.0.0.1", token=None))
+    path = "bundle" if work == "bundle" else "export?format=md"
+    client = server.app.test_client()
+
+    def run() -> None:
+        answer = client.get(f"/threads/{thread_id}/{path}")
+        pieces: Iterable[bytes] = answer.response
+        deque((next(iter(pieces)),) if work == "first" else pieces, maxlen=0)
+
+    return run
+
+
+def of_enso(work: str, agent_dir: Path) -> Cost:
+    """What it costs Enso."""
+    module = [sys.executable, "-m", "benchmarks.readings", "--work", work]
+    return measured([*module, "--store", str(agent_dir)])
+
+
+def compare(store: Path, pi: Pi | None) -> None:
+    """Measure every row and print the table."""
+    long = made(store / "long", lambda at: long_session(at, 100))
+    print(HEAD)
+    opened = of_pi("open", long, pi)
+    for work, name in WORKS.items():
+        tell(Row(work=name, enso=of_enso(work, long), pi=opened))
+
+
+def main() -> None:
+    """Measure and print."""
+    options = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    options.add_argument("--store", type=Path, help="where the store is kept")
+    options.add_argument("--without-pi", action="store_true", help="measure Enso alone")
+    options.add_argument("--work", choices=WORKS, help=argparse.SUPPRESS)
+    chosen = options.parse_args()
+    if chosen.work:
+        ours(chosen.work, chosen.store)
+        return
+    pi = None if chosen.without_pi else installed_pi()
+    if chosen.store:
+        compare(chosen.store, pi)
+    else:
+        with tempfile.TemporaryDirectory() as directory:
+            compare(Path(directory), pi)
+
+
+if __name__ == "__main__":
+    main()
