@@ -47,13 +47,14 @@ def page_urls() -> Urls:
     return Urls(kept_parameters(htmx.current_url or request.url))
 
 
-def rail_request(current: str) -> RailRequest:
+def rail_request(current: str, *, in_a_hurry: bool = False) -> RailRequest:
     """The part of the rail that this request asks for."""
     shown = request.args.get("shown", RAIL_ROWS, type=int)
     return RailRequest(
         query=request.args.get("q", "")[:MAX_QUERY],
         shown=min(max(shown, 1), MAX_SHOWN),
         current=current,
+        in_a_hurry=in_a_hurry,
     )
 
 
@@ -100,7 +101,7 @@ def just_deleted(services: Services, urls: Urls) -> Deleted | None:
 
 def whole_page(services: Services, urls: Urls, pane: PaneView, *, status: int = 200) -> Response:
     """A pane with the rail beside it, in which its thread is marked."""
-    rail = services.presenter.rail(urls, rail_request(pane.thread_id))
+    rail = services.presenter.rail(urls, rail_request(pane.thread_id, in_a_hurry=True))
     html = services.renderer.page(services.presenter.page(rail, pane))
     return html_answer(html, status)
 

@@ -78,11 +78,15 @@ def one_line(text: str, limit: int = MAX_TITLE) -> str:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RailRequest:
-    """What part of the rail is asked for."""
+    """What part of the rail is asked for.
+
+    ``in_a_hurry``: a thread waits to be shown beside it, and its file is not looked at for its row.
+    """
 
     query: str = ""
     shown: int = RAIL_ROWS
     current: str = ""
+    in_a_hurry: bool = False
 
 
 class Presenter:
@@ -139,8 +143,9 @@ class Presenter:
         if wanted.query:
             older = (one for one in threads[wanted.shown :] if one.id == wanted.current)
             return [*shown, *older]
-        # While not every file was looked at, this one is not looked at for the rail's sake.
-        current = self._host.stored_thread(wanted.current) if not listed.waiting else None
+        if listed.waiting and wanted.in_a_hurry:
+            return shown
+        current = self._host.stored_thread(wanted.current)
         return [*shown, current] if current is not None else shown
 
     def _filling(

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import os
 import re
+import sys
+from pathlib import Path
 
 from playwright.sync_api import Browser, BrowserContext, Page, WebSocketRoute, expect
 
@@ -10,6 +13,7 @@ from tests.e2e.conftest import Shop, Start, Watched
 from tests.e2e.pages import EnsoPage, Held, until
 from tests.e2e.places import Place, assistant
 from tests.model_server import Gate, ModelServer, Reply
+from tests.server_process import ServerProcess
 
 MANY = 120
 PAGE = 50
@@ -40,6 +44,35 @@ def test_a_thread_that_another_process_stores_appears_on_top(
     expect(enso.row("t-2")).to_contain_text("6 messages")
     place.file_of("t-1").say("Back to the first", "Yes.")
     expect(page.locator("#rail-list .title").first).to_have_text("Stored by a terminal")
+
+
+def test_the_rail_fills_itself_in_while_the_stored_threads_are_looked_at(
+    page: Page, place: Place, tmp_path: Path
+) -> None:
+    """The newest threads and "n of m" at once; an older thread opens before its turn; then the
+    rest comes in below, and what was shown stays where it was."""
+    names = many(place)
+    for name in names[:50]:
+        os.utime(place.file_of(name).path, (1, 1))
+    gate = tmp_path / "gate"
+    os.mkfifo(gate)
+    filling = (sys.executable, "-m", "tests.e2e.filling_server", str(gate))
+    with ServerProcess(
+        agent_dir=place.agent_dir, projects=[place.project], command=filling
+    ) as server:
+        enso = EnsoPage(page, server.url)
+        enso.open_fresh()
+        expect(page.locator(".filling")).to_contain_text(f"70 of {MANY} threads looked at so far")
+        expect(enso.rows).to_have_count(PAGE)
+        enso.open(names[0])
+        enso.expect_thread(names[0], "Errand number 1.")
+        expect(page.locator(".filling")).to_contain_text(f"71 of {MANY}")
+        top = enso.rows.first.element_handle()
+        with gate.open("w") as opened:
+            opened.write("open")
+        expect(page.locator(".filling")).to_have_count(0)
+        expect(page.locator("#rail-list .more")).to_contain_text(f"{MANY} threads")
+        assert top.evaluate("row => row.isConnected")
 
 
 def test_news_between_a_page_and_its_socket_are_not_missed(

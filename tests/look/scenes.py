@@ -29,6 +29,7 @@ from enso.server.views import (
     Deleted,
     PageView,
     PaneView,
+    RailFilling,
     RailGroup,
     RailRow,
     RailView,
@@ -751,6 +752,10 @@ def scenes() -> dict[str, PageView]:
                 ),
             ),
             rail(**{**EMPTY_RAIL, "serves_nothing_yet": False, "query": "nothing like it"}),
+        ),
+        "filling": page(
+            pane(**FRESH, composer=composer()),
+            rail(filling=RailFilling(looked_at=2_312, files=10_000, href="/rail")),
         ),
         "refused": page(
             pane(

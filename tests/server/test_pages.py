@@ -164,6 +164,27 @@ def test_the_rail_pages_filters_and_keeps_the_open_thread(
     assert "No title fits" in client.get("/rail?q=nothing+like+it", headers=PARTIAL).text
 
 
+def test_the_rail_says_how_far_the_first_look_is(host: FakeHost, client: FlaskClient) -> None:
+    """What is known by then, how many of how many, and where it is asked for again; until it is
+    whole. Without scripts the same by a link."""
+    for n in range(5):
+        host.store(f"t{n}", user(f"About topic {n}"), assistant("Yes."))
+    host.waiting = 2
+    html = client.get("/?theme=dark").text
+    assert re.findall(r'data-thread="(t\d)"', html) == ["t4", "t3", "t2"]
+    assert '<progress max="5" value="3"></progress>' in html
+    assert re.search(r'<a href="/rail\?[^"]*theme=dark[^"]*">3 of 5 threads</a>', html)
+    assert 'hx-trigger="every 500ms"' in html
+    host.waiting = 5
+    empty = client.get("/rail", headers=PARTIAL).text
+    assert "0 of 5 threads" in empty
+    assert "Looking for threads." in empty
+    assert "No threads yet" not in empty
+    assert "No title fits" not in client.get("/rail?q=topic", headers=PARTIAL).text
+    host.waiting = 0
+    assert "<progress" not in client.get("/rail", headers=PARTIAL).text
+
+
 def test_a_store_without_threads_says_what_to_do(client: FlaskClient) -> None:
     """The first page of all is no empty hole."""
     assert "No threads yet" in client.get("/").text
