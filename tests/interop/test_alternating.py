@@ -139,17 +139,20 @@ def test_both_go_on_with_one_thread_in_turns(
     """Seven rounds: each appends to one tree, sends what the other would, and lists the same.
 
     pi 1 also goes on with the words and the tools that stand in the file, once it brought its own;
-    the older one knows neither there.
+    the older one knows neither there, and is asked in its own turns alone.
     """
+    is_new = pi.version.startswith("1.")
     path = begun(agent_dir, server, shop, model)
     takers = [real(pi, server), enso(server)]
     for number, turn in enumerate(TURNS):
         takes, other = takers[number % 2], takers[(number + 1) % 2]
-        would_send = on_a_copy(other, turn, path, agent_dir)
+        compared = is_new or number % 2 == 0
+        would_send = on_a_copy(other, turn, path, agent_dir) if compared else []
         before = path.read_bytes()
         sent = takes(turn, path, agent_dir)
-        assert messages(sent[0]) == messages(would_send[0]), turn.prompt
-        if number and pi.version.startswith("1."):
+        if compared:
+            assert messages(sent[0]) == messages(would_send[0]), turn.prompt
+        if number and is_new:
             assert words_and_tools(sent[0]) == words_and_tools(would_send[0]), turn.prompt
         assert len(sent) == len(turn.replies)
         assert_is_one_tree(path, before)

@@ -45,6 +45,7 @@ def test_an_old_version_lacks_what_came_later(tmp_path: Path) -> None:
         clears_queue=False,
         lists_entries=False,
         forks=False,
+        stops_summaries=False,
     )
 
 

@@ -33,6 +33,7 @@ class Protocol:
     ``takes_session_id``: a new session can be made under a chosen id.
     ``clears_queue``: what is queued can be taken out. ``lists_entries``: ``get_entries`` is there.
     ``forks``: a fork has the id of its file and names where it comes from, whatever it holds.
+    ``stops_summaries``: ``abort`` also ends a summary.
     """
 
     settles: bool
@@ -40,10 +41,11 @@ class Protocol:
     clears_queue: bool
     lists_entries: bool
     forks: bool
+    stops_summaries: bool
 
 
-_NOW: Final = Protocol(True, True, True, True, True)
-_BEFORE_1_0: Final = Protocol(False, False, False, False, False)
+_NOW: Final = Protocol(True, True, True, True, True, True)
+_BEFORE_1_0: Final = Protocol(False, False, False, False, False, False)
 
 
 @dataclass(frozen=True, slots=True)

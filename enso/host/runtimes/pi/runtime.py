@@ -64,10 +64,15 @@ class PiRuntime(PiRuns):
             if run is None or run.stopping:
                 return
             run.stopping = True
+            doing = self._activities.doing
             self._queue.clear()
             self._activities.stopping()
         self._ui.cancel_all()
         if process is None or not process.running:
+            return
+        sums_up = doing is not None and doing.kind == "compacting"
+        if sums_up and not self._services.program.protocol.stops_summaries:
+            threading.Thread(target=self._give_up_on, args=(run, process), daemon=True).start()
             return
         if self._services.program.protocol.clears_queue:
             process.start("clear_queue")
