@@ -205,14 +205,28 @@ def test_what_is_queued_is_said_in_the_same_run(
     assert len(thread.told(RunSettled)) == 2
 
 
-def test_a_command_of_a_person_is_a_marker(thread: LiveThread) -> None:
-    """``!`` before it: no model is asked."""
+def test_a_command_of_a_person_and_a_summary_are_markers(
+    thread: LiveThread, server: ModelServer, pi_agent_dir: Path
+) -> None:
+    """``!`` before it: no model is asked. A summary is a run of its own."""
+    write_json(pi_agent_dir / "settings.json", {"compaction": {"keepRecentTokens": 14}})
     thread.run("Hello")
+    asked = len(server.requests())
     thread.run("!echo from the shell")
+    assert len(server.requests()) == asked
     entry = thread.told(EntryStored)[-1].entry
     assert isinstance(entry, TranscriptMarker)
     assert (entry.kind, entry.title) == ("shell", "echo from the shell")
     assert "from the shell" in entry.text
+    thread.run("Go on")
+    server.script([Reply(text=("We greeted.",))])
+    runs = len(thread.told(RunSettled))
+    thread.runtime.compact()
+    assert thread.wait_settled(runs + 1) == RunSettled("complete")
+    summary = thread.told(EntryStored)[-1].entry
+    assert isinstance(summary, TranscriptMarker)
+    assert (summary.kind, summary.text) == ("compaction", "We greeted.")
+    assert_told_as_stored(thread)
 
 
 def test_a_person_names_labels_and_goes_back(thread: LiveThread) -> None:
@@ -233,6 +247,28 @@ def test_a_person_names_labels_and_goes_back(thread: LiveThread) -> None:
     assert said == ["First", "Otherwise"]
     with pytest.raises(PromptRefused):
         thread.runtime.go_to("ffffffff")
+
+
+def test_commands_templates_and_skills_of_pi_are_completed_and_run(
+    thread: LiveThread, server: ModelServer, pi_agent_dir: Path
+) -> None:
+    """Each by its kind; a template reaches the model as what it stands for."""
+    for name, text in {
+        "prompts/look.md": "---\ndescription: Look closely\n---\nLook closely at $1.",
+        "skills/counting/SKILL.md": "---\nname: counting\ndescription: Counts\n---\nCount.",
+        "extensions/own.ts": "export default (pi) => pi.registerCommand('own', "
+        "{ description: 'Of my own', handler: (_, ctx) => ctx.ui.notify('Done by me') });",
+    }.items():
+        (pi_agent_dir / name).parent.mkdir(parents=True, exist_ok=True)
+        (pi_agent_dir / name).write_text(text)
+    assert thread.run("/own") == RunSettled("complete")
+    assert thread.told(RunNotice)[-1].sentence == "Done by me"
+    assert server.requests() == []
+    kinds = {command.name: command.source for command in thread.runtime.commands()}
+    wanted = {"look": "prompt", "skill:counting": "skill", "own": "extension", "compact": "enso"}
+    assert kinds.items() >= wanted.items()
+    thread.run("/look orders.py")
+    assert "Look closely at orders.py." in str(server.requests()[-1].body["messages"][-1])
 
 
 def test_another_model_is_chosen_with_its_level(thread: LiveThread) -> None:
