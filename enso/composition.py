@@ -7,11 +7,13 @@ and the process that only watches over the server loads nothing of it.
 from __future__ import annotations
 
 import logging
+from functools import cache
 from typing import TYPE_CHECKING, Any
 
 from enso.projects import Projects
 
 if TYPE_CHECKING:
+    from enso.host.runtimes.pi.program import Programs
     from enso.host.session_host import RuntimeFactory, SessionHost
     from enso.server.application import EnsoServer
     from enso.server.doors import Doors
@@ -68,12 +70,20 @@ def told(settings: Settings) -> dict[str, Any]:
 def check_runtime(settings: Settings) -> None:
     """Raises ``ValueError`` when pi is to run threads and there is none that Enso can run."""
     if settings.runtime == "pi":
-        from enso.host.runtimes.pi.program import PiUnusable, Programs, find_pi  # noqa: PLC0415
+        from enso.host.runtimes.pi.program import PiUnusable, find_pi  # noqa: PLC0415
 
         try:
-            Programs().ask(find_pi())
+            _programs().ask(find_pi())
         except PiUnusable as error:
             raise ValueError(f"ENSO_RUNTIME=pi: {error}") from error
+
+
+@cache
+def _programs() -> Programs:
+    """What is known of programs' versions: what the start asked, no first prompt asks again."""
+    from enso.host.runtimes.pi.program import Programs  # noqa: PLC0415
+
+    return Programs()
 
 
 def _runtimes(settings: Settings) -> RuntimeFactory:
@@ -81,7 +91,7 @@ def _runtimes(settings: Settings) -> RuntimeFactory:
     if settings.runtime == "pi" or (settings.runtime == "auto" and _has_pi()):
         from enso.host.runtimes.pi import PiRuntimes  # noqa: PLC0415
 
-        return PiRuntimes(settings.agent_dir, settings.model)
+        return PiRuntimes(settings.agent_dir, settings.model, programs=_programs())
     from enso.host.runtimes.builtin import BuiltinRuntimes  # noqa: PLC0415
 
     return BuiltinRuntimes(settings.agent_dir, settings.model, spend_limit=settings.spend_limit)
@@ -89,13 +99,13 @@ def _runtimes(settings: Settings) -> RuntimeFactory:
 
 def _has_pi() -> bool:
     """Whether the pi on the ``PATH`` is a 1.x; one that cannot be run is said."""
-    from enso.host.runtimes.pi.program import PiUnusable, Programs, find_pi  # noqa: PLC0415
+    from enso.host.runtimes.pi.program import PiUnusable, find_pi  # noqa: PLC0415
 
     command = find_pi()
     if command is None:
         return False
     try:
-        return not Programs().ask(command).version.startswith("0.")
+        return not _programs().ask(command).version.startswith("0.")
     except PiUnusable as error:
         log.warning("ENSO_RUNTIME=auto takes the built-in runtime: %s", error)
         return False

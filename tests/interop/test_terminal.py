@@ -51,7 +51,8 @@ def enso(pi_1_6: RealPi, pi_agent_dir: Path, project: Path, tmp_path: Path) -> I
     write_json(pi_agent_dir / "settings.json", SETTINGS)
     program = tmp_path / "programs" / "pi"
     program.parent.mkdir()
-    program.write_text(f'#!/bin/sh\nexec {shlex.join(pi_1_6.command)} "$@"\n')
+    started = f'echo "$@" >> {shlex.quote(str(tmp_path / "started"))}'
+    program.write_text(f'#!/bin/sh\n{started}\nexec {shlex.join(pi_1_6.command)} "$@"\n')
     program.chmod(0o755)
     path = os.pathsep.join((str(program.parent), os.environ["PATH"]))
     with ServerProcess(
@@ -62,6 +63,15 @@ def enso(pi_1_6: RealPi, pi_agent_dir: Path, project: Path, tmp_path: Path) -> I
         url = f"{server.url}/api/threads/shared"
         with connect(f"{url.replace('http', 'ws', 1)}/follow", max_size=None) as connection:
             yield Watched(url, Socket(connection))
+
+
+def test_a_pi_is_asked_for_its_version_once(enso: Watched, tmp_path: Path) -> None:
+    """At the start; no prompt asks again."""
+    enso.prompt("One")
+    enso.wait_settled()
+    started = (tmp_path / "started").read_text().splitlines()
+    assert started.count("--version") == 1
+    assert any("--session-id shared" in line for line in started)
 
 
 def said(frame: dict[str, Any]) -> list[str]:
