@@ -126,6 +126,19 @@
     return marked;
   }
 
+  // What shows a whole thread is drawn again when its row says something new: it ran, or it grew.
+  let said = null;
+  const says = (link) => link && [
+    link.dataset.thread, find(".sign", link)?.getAttribute("class"),
+    find(".facts span", link)?.textContent, find("time", link)?.dateTime].join(" ");
+
+  function renew(link) {
+    const now = says(link);
+    const shown = now && now !== said && find("#pane [data-renewed]");
+    if (shown && !find("details[open]", shown)) htmx.trigger(shown, "renew"); // else it would close
+    if (now) said = now;
+  }
+
   // A thread gets its title with its first prompt, or a new one from elsewhere.
   function takeTitle(link) {
     const title = link && find(".title:not(.untitled)", link)?.textContent;
@@ -186,7 +199,9 @@
     settlePane();
     clearRailError();
     closeSheet();
-    markRow()?.scrollIntoView({ block: "nearest" });
+    const row = markRow();
+    said = says(row);
+    row?.scrollIntoView({ block: "nearest" });
     find("#here")?.scrollIntoView({ block: "center" }); // the place in a tree
     if (!focusFresh()) find("#pane h1")?.focus({ preventScroll: true });
   }
@@ -350,13 +365,15 @@
     keepPlace(ctx);
     if (isPane(ctx.target)) arrive();
     else if (ctx.target?.id === "rail-list") {
-      takeTitle(markRow());
+      const row = markRow();
+      takeTitle(row);
+      renew(row);
       refreshTimes(rail());
     }
   });
 
   document.addEventListener("htmx:after:settle", ({ target }) => {
-    if (target instanceof Element && target.closest("[data-log]")) refreshTimes(target);
+    if (target instanceof Element && target.closest("[data-log], [data-renewed]")) refreshTimes(target);
   });
 
   // -- the drawer: opens with what came into it --------------------------------------------------
@@ -411,7 +428,9 @@
 
   document.addEventListener("DOMContentLoaded", () => {
     settlePane();
-    markRow()?.scrollIntoView({ block: "center" });
+    const row = markRow();
+    said = says(row);
+    row?.scrollIntoView({ block: "center" });
     find("#here")?.scrollIntoView({ block: "center" });
     focusFresh();
     setInterval(() => refreshTimes(document), 30000);

@@ -56,6 +56,7 @@ def _view(
         thread_href=urls.thread(thread_id),
         json_href=urls.stats_json(thread_id),
         more_href=urls.stats(thread_id, shown=MORE_ROWS) if more else None,
+        again_href=urls.stats(thread_id, shown=shown),
         facts=facts(stats),
         cost_chart=cost_chart(stats, key=key),
         cost_says=cost_says(stats),

@@ -78,6 +78,12 @@ def tree_view(services: Services, urls: Urls, tree: wire.ThreadTree, *, rail: bo
         ],
         thread_href=urls.thread(tree.thread_id),
         go_href=urls.tree(tree.thread_id),
+        # The place that a request named stays; else what is shown goes along with the thread.
+        again_href=urls.tree(
+            tree.thread_id,
+            wanted=tree.filter,
+            start=tree.start if request.values.get("start") else None,
+        ),
         label_href=urls.below(tree.thread_id, "label"),
         earlier_href=at(max(0, tree.start - PAGE_ENTRIES)) if tree.start else None,
         later_href=at(end) if later > 0 else None,

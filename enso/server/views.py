@@ -238,7 +238,8 @@ class TreeChoice:
 class TreeView:
     """A window of a thread's tree. ``go_href`` and ``label_href`` are where its forms are posted.
 
-    ``follow_href`` is any follow that brings the rail's news.
+    ``again_href`` is the window itself, to be read anew when the thread went on. ``follow_href`` is
+    any follow that brings the rail's news.
     """
 
     key: str  # the thread's part of DOM ids
@@ -247,6 +248,7 @@ class TreeView:
     choices: Sequence[TreeChoice]
     thread_href: str
     go_href: str
+    again_href: str
     label_href: str
     earlier_href: str | None
     later_href: str | None
@@ -282,6 +284,7 @@ class Table:
 class StatsView:
     """What a thread used: facts and tables in words, charts as SVG.
 
+    ``again_href`` is the page itself, to be read anew when the thread went on.
     ``more_href`` asks for longer tables; ``None`` when there is no more, or no more is shown.
     """
 
@@ -290,6 +293,7 @@ class StatsView:
     title: str
     thread_href: str
     json_href: str
+    again_href: str
     more_href: str | None
     facts: Sequence[tuple[str, str]]
     cost_chart: Markup

@@ -55,6 +55,24 @@ def test_the_usage_of_a_thread_opens_in_the_pane_and_goes_back(enso: EnsoPage, s
     enso.expect_thread(thread_id, "Use it")
 
 
+def test_the_usage_goes_along_with_its_thread(enso: EnsoPage, shop: Shop) -> None:
+    """What another program stores is counted on the open page, which stays where it is read."""
+    thread_id = worked(shop)
+    enso.page.set_viewport_size({"width": 1000, "height": 400})
+    enso.page.goto(f"{shop.url}/threads/{thread_id}/stats")
+    turns = enso.page.get_by_role("region", name="Turns")
+    expect(turns.get_by_role("rowheader")).to_have_text(["2", "1"])
+    expect(enso.row(thread_id)).to_have_attribute("aria-current", "page")
+    page = enso.page.locator("section.stats")
+    table = enso.page.get_by_role("region", name="Turns, the newest first")
+    table.focus()
+    page.evaluate("section => { section.scrollTop = 150; }")
+    shop.place.file_of(thread_id).say("And more", "Here it is.")
+    expect(turns.get_by_role("rowheader")).to_have_text(["3", "2", "1"])
+    expect(table).to_be_focused()
+    assert page.evaluate("section => section.scrollTop") == 150
+
+
 def test_the_usage_reads_without_a_script(browser: Browser, shop: Shop) -> None:
     """Its page is whole by itself, its charts drawn."""
     thread_id = worked(shop)
