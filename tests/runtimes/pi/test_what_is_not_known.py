@@ -17,7 +17,7 @@ from tests.runtimes.live_thread import LiveThread
 from tests.runtimes.pi.programs import answering_version, program
 
 NEWER = """
-import json, sys
+import json, os, sys
 if "--version" in sys.argv:
     print("1.99.0")
     sys.exit()
@@ -25,6 +25,7 @@ if "--version" in sys.argv:
 def say(**record):
     print(json.dumps(record), flush=True)
 
+print("I keep things in", os.environ["PI_CODING_AGENT_DIR"], file=sys.stderr, flush=True)
 for line in sys.stdin:
     asked = json.loads(line)
     kind, data = asked["type"], {}
@@ -52,7 +53,10 @@ def project(tmp_path: Path) -> Path:
 def test_unknown_events_are_counted_by_kind_and_shown_in_the_inspection(
     tmp_path: Path, project: Path
 ) -> None:
-    """Also kinds within a known event; the run goes on as if they had not been said."""
+    """Also kinds within a known event; the run goes on as if they had not been said.
+
+    Beside them stands what it wrote to its errors, which a bug report holds too.
+    """
     server = EnsoServer(
         host=SessionHost(
             agent_dir=tmp_path / "agent",
@@ -71,6 +75,7 @@ def test_unknown_events_are_counted_by_kind_and_shown_in_the_inspection(
         "extension_ui_request/hologram": 1,
         "message_update/smell_delta": 1,
     }
+    assert seen["said"] == [f"I keep things in {tmp_path / 'agent'}"]
     server.close()
 
 
