@@ -40,7 +40,8 @@ def main() -> None:
         rows = Path(name) / "rows"
         store: Path = chosen.store or Path(name)
         sessions = str(chosen.sessions)
-        measure("storage", "--store", str(store), "--sessions", sessions, rows=rows)
+        measure("listing", "--store", str(store), "--sessions", sessions, rows=rows)
+        measure("storage", "--store", str(store), rows=rows)
         for other in OTHERS:
             measure(other, rows=rows)
         if chosen.plots:

@@ -47,7 +47,7 @@ class RowCache:
 
     def save(self, files: Iterable[RowFile]) -> None:
         """Write what is known; what the disk refuses is logged, and nothing is lost by it."""
-        content = self._begin + msgpack.encode(list(files))
+        content = msgpack.encode(list(files))
         try:
             self._path.parent.mkdir(parents=True, exist_ok=True)
             self._replace(content)
@@ -59,6 +59,7 @@ class RowCache:
         descriptor, name = tempfile.mkstemp(prefix=".listing-", dir=self._path.parent)
         try:
             with os.fdopen(descriptor, "wb") as stream:
+                stream.write(self._begin)
                 stream.write(content)
             Path(name).replace(self._path)
         except OSError:

@@ -28,6 +28,8 @@ log = logging.getLogger(__name__)
 FIRST_FILES: Final = 60
 """Files that are looked at before everything else: what a rail shows first, and a few more."""
 MOST_HELPERS: Final = 2
+_FIRST_BYTES: Final = 32 << 20
+"""Bytes of one file beyond which the others are not held up by it, nor this process's requests."""
 _PAYS_BYTES: Final = 64 << 20
 """Bytes from which on other processes are sooner done than they are started."""
 _BATCH_BYTES: Final = 16 << 20
@@ -84,9 +86,11 @@ class Fill:
         """Look at every file; returns when that is done or stopped."""
         helpers = self._helpers(files)
         try:
-            for file in files[:FIRST_FILES]:
+            first = [one for one in files[:FIRST_FILES] if one.size <= _FIRST_BYTES or not helpers]
+            for file in first:
                 self._look([file])
-            self._share(deque(_batches(files[FIRST_FILES:])), helpers)
+            later = [one for one in files[:FIRST_FILES] if one not in first]
+            self._share(deque(_batches([*later, *files[FIRST_FILES:]])), helpers)
         finally:
             for helper in helpers:
                 helper.end()

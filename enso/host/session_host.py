@@ -208,6 +208,11 @@ class SessionHost:
         self._look_at_own_files()
         return self._listing.listed()
 
+    @property
+    def is_told(self) -> bool:
+        """Whether the watch stands, so that a listing asks for the state of no file."""
+        return self._listing.is_told
+
     def _look_at_own_files(self) -> None:
         """What this process writes is seen at once, whenever the watch tells of it."""
         self._listing.look_at_paths(str(one.path) for one in list(self._open_files.values()))

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import os
 from datetime import UTC, datetime
+from functools import lru_cache
 from pathlib import Path
 from typing import TYPE_CHECKING, BinaryIO, Final
 from zlib import crc32
@@ -112,6 +113,9 @@ def modified_ms(file: RowFile) -> int:
     return file_ms if newest is None else min(newest, file_ms)
 
 
+_directory = lru_cache(maxsize=4096)(Path)  # many threads share one
+
+
 def row_of(file: RowFile) -> StoredThread | None:
     """The row; ``None`` for a file that is no thread."""
     facts = file.facts
@@ -120,7 +124,7 @@ def row_of(file: RowFile) -> StoredThread | None:
     return StoredThread(
         id=facts.id,
         path=Path(file.path),
-        cwd=Path(facts.cwd),
+        cwd=_directory(facts.cwd),
         modified=datetime.fromtimestamp(modified_ms(file) / 1000, UTC),
         message_count=facts.message_count,
         first_message=facts.first_message,

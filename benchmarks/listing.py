@@ -1,0 +1,205 @@
+"""What the rail of many stored threads costs, beside the real pi's list in the same run.
+
+    python -m benchmarks.listing [--sessions 10000] [--store DIR] [--agent-dir DIR] [--without-pi]
+
+Every number is the median of five runs, each in a process of its own. Cold: the files' data was put
+out of the page cache before (their names and states were not). Memory is the peak of such a
+process, and of one of those that help it. ``--agent-dir`` measures over a store that is there; the
+row of changed files writes to it and takes that back.
+"""
+
+from __future__ import annotations
+
+import argparse
+import gzip
+import json
+import os
+import queue
+import resource
+import statistics
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+from benchmarks.rows import HEAD, Cost, Row, tell
+from benchmarks.storage import Pi, installed_pi, made, measured, of_pi
+from benchmarks.stores import many_sessions
+from enso.host.runtimes.builtin.factory import BuiltinRuntimes
+from enso.host.session_host import SessionHost
+from enso.projects import Projects
+from enso.server.application import EnsoServer
+from enso.server.doors import Doors
+
+SHOWN = 50
+REQUESTS = 50
+LABEL = b'{"type":"label","id":"bench","parentId":null,"targetId":"a","label":"x"}\n'
+
+
+def projects_of(agent_dir: Path) -> Projects:
+    """The directories that the sessions of a store were made in."""
+    firsts = [next(one.glob("*.jsonl")) for one in (agent_dir / "sessions").iterdir()]
+    headers = [json.loads(first.open("rb").readline()) for first in firsts]
+    return Projects([Path(header["cwd"]) for header in headers])
+
+
+def host_over(agent_dir: Path, cache: Path) -> SessionHost:
+    """The host that a server has."""
+    return SessionHost(
+        agent_dir=agent_dir,
+        projects=projects_of(agent_dir),
+        runtimes=BuiltinRuntimes(agent_dir, None),
+        cache_dir=cache,
+    )
+
+
+def evict(agent_dir: Path) -> None:
+    """Put the data of every file out of the page cache."""
+    for path in agent_dir.glob("sessions/*/*.jsonl"):
+        descriptor = os.open(path, os.O_RDONLY)
+        os.posix_fadvise(descriptor, 0, 0, os.POSIX_FADV_DONTNEED)
+        os.close(descriptor)
+
+
+def first_rows(host: SessionHost) -> None:
+    """As many rows as a rail shows, while a server starts."""
+    host.on_change(queue.Queue[frozenset[str]]().put)
+    while len(host.listed_sessions().threads[:SHOWN]) < SHOWN:
+        time.sleep(0.001)
+
+
+def changed(host: SessionHost) -> Callable[[], object]:
+    """A list after one file in a hundred grew."""
+    rows = host.list_sessions()
+    grown = [row.path for row in rows[::100]]
+    states = {path: path.stat() for path in grown}
+    for path in grown:
+        with path.open("ab") as stream:
+            stream.write(LABEL)
+
+    def listed() -> None:
+        host.list_sessions()
+
+    def take_back() -> None:
+        for path, state in states.items():
+            os.truncate(path, state.st_size)
+            os.utime(path, ns=(state.st_atime_ns, state.st_mtime_ns))
+
+    return lambda: (listed(), take_back())
+
+
+def again(host: SessionHost) -> Callable[[], object]:
+    """A list while the store is watched and nothing changed."""
+    host.on_change(queue.Queue[frozenset[str]]().put)
+    host.list_sessions()
+    while not host.is_told:
+        time.sleep(0.01)
+    return host.list_sessions
+
+
+def work_of(work: str, agent_dir: Path, cache: Path) -> Callable[[], object]:
+    """What is timed, with everything before it done."""
+    if work == "restart":
+        prepare = [sys.executable, "-m", "benchmarks.listing", "--work", "prepare"]
+        where = ["--cache", str(cache), "--agent-dir", str(agent_dir)]
+        subprocess.run([*prepare, *where], check=True)
+    if work.startswith("cold"):
+        evict(agent_dir)
+    host = host_over(agent_dir, cache)
+    if work == "changed":
+        return changed(host)
+    if work == "again":
+        return again(host)
+    return (lambda: first_rows(host)) if work.endswith("first") else host.list_sessions
+
+
+def ours(work: str, agent_dir: Path) -> None:
+    """Do the work in this process, and print what it cost."""
+    with tempfile.TemporaryDirectory() as cache:
+        do = work_of(work, agent_dir, Path(cache))
+        begun = time.perf_counter()
+        do()
+        seconds = time.perf_counter() - begun
+        peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
+        print(json.dumps({"seconds": seconds, "mebibytes": peak}), flush=True)
+        os._exit(0)  # a first fill that goes on is not waited for
+
+
+def request(agent_dir: Path) -> tuple[Cost, int]:
+    """What a rail costs the server once everything is listed, and how many bytes it sends."""
+    with tempfile.TemporaryDirectory() as cache:
+        host = host_over(agent_dir, Path(cache))
+        doors = Doors.of(host="127.0.0.1", token=None)
+        server = EnsoServer(host=host, projects=projects_of(agent_dir), doors=doors)
+        host.list_sessions()
+        client = server.app.test_client()
+        headers = {"HX-Request": "true", "HX-Request-Type": "partial", "Accept-Encoding": "gzip"}
+        took: list[float] = []
+        size = 0
+        for _ in range(REQUESTS):
+            begun = time.perf_counter()
+            answer = client.get("/rail", headers=headers)
+            took.append(time.perf_counter() - begun)
+            size = len(answer.data)
+            assert answer.status_code == 200
+        if answer.headers.get("Content-Encoding") != "gzip":
+            size = len(gzip.compress(answer.data))
+        server.close()
+    return Cost(statistics.median(took)), size
+
+
+ROWS = [
+    ("first", "the first 50 rows, first time ever", "100×"),
+    ("whole", "the whole list, first time ever", "12×, 100 MiB"),
+    ("cold first", "the first 50 rows, cold files", "50×"),
+    ("cold whole", "the whole list, cold files", "6×"),
+    ("restart", "the whole list after a restart", "0.1 s"),
+    ("again", "the whole list again, nothing changed", "300×"),
+    ("changed", "the whole list again, 1 % changed, without a watch", "300×"),
+]
+
+
+def compare(agent_dir: Path, pi: Pi | None) -> None:
+    """Measure every row and tell it."""
+    print(HEAD)
+    listed = of_pi("list", agent_dir, pi)
+    for work, name, wanted in ROWS:
+        command = [sys.executable, "-m", "benchmarks.listing", "--work", work]
+        cost = measured([*command, "--agent-dir", str(agent_dir)])
+        tell(Row(work=name, enso=cost, pi=listed, wanted=wanted))
+    cost, size = request(agent_dir)
+    name = f"a rail of 50 rows, in the server; {size / 1000:.1f} kB sent"
+    tell(Row(work=name, enso=cost, wanted="5 ms, 20 kB"))
+
+
+def main() -> None:
+    """Measure and print."""
+    options = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    options.add_argument("--sessions", type=int, default=10_000, help="how many the rail lists")
+    options.add_argument("--store", type=Path, help="where the store is kept")
+    options.add_argument("--agent-dir", type=Path, help="a store that is there")
+    options.add_argument("--without-pi", action="store_true", help="measure Enso alone")
+    options.add_argument("--work", help=argparse.SUPPRESS)
+    options.add_argument("--cache", type=Path, help=argparse.SUPPRESS)
+    chosen = options.parse_args()
+    if chosen.work == "prepare":
+        before = host_over(chosen.agent_dir, chosen.cache)
+        before.list_sessions()
+        before.close()
+        return
+    if chosen.work:
+        ours(chosen.work, chosen.agent_dir)
+        return
+    pi = None if chosen.without_pi else installed_pi()
+    if chosen.agent_dir:
+        compare(chosen.agent_dir, pi)
+        return
+    with tempfile.TemporaryDirectory() as directory:
+        store = (chosen.store or Path(directory)) / f"many-{chosen.sessions}"
+        compare(made(store, lambda at: many_sessions(at, chosen.sessions)), pi)
+
+
+if __name__ == "__main__":
+    main()
