@@ -21,7 +21,7 @@ from enso.host.session_look import RowFile
 
 log = logging.getLogger(__name__)
 
-_VERSION: Final = 1
+_VERSION: Final = 2
 """To be counted up whenever a row would be another one than before, or is stored otherwise."""
 
 

@@ -438,8 +438,8 @@ class SessionHost:
 
     def close(self) -> None:
         """End the watch, the search and every child process."""
+        self._listing.close()  # first: the watch may wait for a long look
         self._watch.close()
-        self._listing.close()
         self._finder.close()
         self._cache.close()
         self._runtimes.close()

@@ -9,6 +9,7 @@ sessions; writes nothing but its cache.
 
 from __future__ import annotations
 
+import logging
 import threading
 import time
 from collections.abc import Iterable, Sequence
@@ -25,6 +26,8 @@ from enso.host.session_order import RowOrder
 from enso.host.session_unread import UnreadFiles, beginning_of
 from enso.host.session_write import FileStamp, stamp_of
 from enso.projects import Projects
+
+log = logging.getLogger(__name__)
 
 _MOMENT: Final = 0.25
 """Seconds that a rail waits at most for its first rows."""
@@ -73,6 +76,7 @@ class SessionListing:
         self._fill: Fill | None = None
         self._first_rows = threading.Event()
         self._filled = False
+        self._closed = False
         self._unsaved = False
 
     # -- asking -----------------------------------------------------------------------------------
@@ -142,10 +146,16 @@ class SessionListing:
         elif self._filling is None:
             self._before = _Before(self._found.paths(), time.time_ns())
             self._unread = UnreadFiles(self._before.paths)
-            self._filling = threading.Thread(
-                target=self._look, args=(True,), name="enso-listing", daemon=True
-            )
+            self._filling = threading.Thread(target=self._fill_in, name="enso-listing", daemon=True)
             self._filling.start()
+
+    def _fill_in(self) -> None:
+        try:
+            self._look(everything=True)
+        except Exception:  # whoever asks looks at everything then
+            log.exception("the first look at the session files came to no end")
+            self._filling = None
+            self._first_rows.set()
 
     @property
     def is_filled(self) -> bool:
@@ -154,8 +164,9 @@ class SessionListing:
 
     def wait_until_filled(self) -> None:
         """Return once every file was looked at, or this was closed."""
-        if self._filling is not None:
-            self._filling.join()
+        filling = self._filling
+        if filling is not None:
+            filling.join()
 
     def look_at_paths(self, paths: Iterable[str]) -> None:
         """Look at files that something may have happened to."""
@@ -187,6 +198,7 @@ class SessionListing:
 
     def close(self) -> None:
         """End the first look; keep for the next start what is known."""
+        self._closed = True
         if self._fill is not None:
             self._fill.stop()
         self.wait_until_filled()
@@ -264,6 +276,8 @@ class SessionListing:
             self._looking.release()
 
     def _look_alone(self, everything: bool) -> None:
+        if self._closed:
+            return
         first = not self._filled
         look = self._found.look() if everything or first else self._found.look_again()
         if look is not None:

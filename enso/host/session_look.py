@@ -12,7 +12,7 @@ import os
 from datetime import UTC, datetime
 from functools import lru_cache
 from pathlib import Path
-from typing import TYPE_CHECKING, BinaryIO, Final
+from typing import TYPE_CHECKING, BinaryIO, Final, NamedTuple
 from zlib import crc32
 
 from msgspec import UNSET, DecodeError, Raw, Struct, UnsetType, structs
@@ -70,13 +70,14 @@ class Read(Struct, frozen=True, gc=False):
     """How far a file was read, and what the next reading goes on from.
 
     ``consumed`` is where the last whole line ends; ``begins`` and ``ends`` are digests of the first
-    and last bytes of that, to know the file again by. ``facts`` are what it tells.
+    and last bytes of that, to know the file again by. ``facts`` are what it tells; ``None``: the
+    same as the whole file.
     """
 
     consumed: int
     begins: int
     ends: int
-    facts: RowFacts
+    facts: RowFacts | None = None
 
 
 class RowFile(Struct, frozen=True, gc=False):
@@ -136,8 +137,8 @@ def row_of(file: RowFile) -> StoredThread | None:
 def _looked(
     path: str, stream: BinaryIO, stamp: FileStamp, earlier: RowFile | None
 ) -> RowFile | None:
-    read = _continued(stream, stamp, earlier)
-    if read is None:
+    start = _continued(stream, stamp, earlier)
+    if start is None:
         beginning = read_beginning(stream)
         if beginning is None or not is_thread_id(beginning.header.id):
             return RowFile(path, stamp)
@@ -145,8 +146,8 @@ def _looked(
         if header.version != CURRENT_VERSION or not beginning.consumed:
             return _whole(path)
         facts = RowFacts(header.id, header.cwd, beginning.created_ms)
-        read = Read(beginning.consumed, 0, 0, facts)
-    return _read_on(path, stream, stamp, read) or _whole(path)
+        start = _Start(beginning.consumed, facts)
+    return _read_on(path, stream, stamp, start) or _whole(path)
 
 
 def _whole(path: str) -> RowFile | None:
@@ -172,7 +173,14 @@ def _facts_of(scanned: ScannedFile) -> RowFacts | None:
     )
 
 
-def _continued(stream: BinaryIO, stamp: FileStamp, earlier: RowFile | None) -> Read | None:
+class _Start(NamedTuple):
+    """Where a reading begins, and what the lines before tell."""
+
+    consumed: int
+    facts: RowFacts
+
+
+def _continued(stream: BinaryIO, stamp: FileStamp, earlier: RowFile | None) -> _Start | None:
     """What the earlier look came to, if this is the same file and has only grown since."""
     read = earlier.read if earlier is not None else None
     if earlier is None or read is None or not stamp.grown_from(earlier.stamp):
@@ -180,7 +188,8 @@ def _continued(stream: BinaryIO, stamp: FileStamp, earlier: RowFile | None) -> R
     same_size = stamp.size == earlier.stamp.size
     if same_size or _ends(stream, read.consumed) != (read.begins, read.ends):
         return None
-    return read
+    facts = read.facts or earlier.facts
+    return _Start(read.consumed, facts) if facts is not None else None
 
 
 def _ends(stream: BinaryIO, size: int) -> tuple[int, int]:
@@ -191,25 +200,25 @@ def _ends(stream: BinaryIO, size: int) -> tuple[int, int]:
     return crc32(first), crc32(last)
 
 
-def _read_on(path: str, stream: BinaryIO, stamp: FileStamp, read: Read) -> RowFile | None:
-    """Read what is behind ``read``; ``None`` when the end does not tell how the branch ends."""
-    facts = structs.replace(read.facts)
-    consumed, last, rest = _take_lines(facts, stream, read.consumed)
+def _read_on(path: str, stream: BinaryIO, stamp: FileStamp, start: _Start) -> RowFile | None:
+    """Read on from a start; ``None`` when the end does not tell how the branch ends."""
+    facts = structs.replace(start.facts)
+    consumed, last, rest = _take_lines(facts, stream, start.consumed)
     if last:
         end = _end_by(last) or _end_behind(stream, consumed)
         if end is None:
             return None
         facts.end = end
-    kept = Read(consumed, *_ends(stream, consumed), facts)
+    ends = _ends(stream, consumed)
     if not rest:
-        return RowFile(path, stamp, facts, kept)
+        return RowFile(path, stamp, facts, Read(consumed, *ends))
     shown = structs.replace(facts)
     _take_line(shown, rest)
     end = _end_by(rest) or _end_behind(stream, consumed + len(rest))
     if end is None:
         return None
     shown.end = end
-    return RowFile(path, stamp, shown, kept)
+    return RowFile(path, stamp, shown, Read(consumed, *ends, facts))
 
 
 # -- lines ----------------------------------------------------------------------------------------

@@ -269,7 +269,7 @@ def test_the_cache_of_another_directory_or_version_is_as_none(
     store(sessions, 3)
     filled(sessions, tmp_path)
     whole = kept(tmp_path).read_bytes()
-    for other in (whole.replace(b"listing 1 ", b"listing 0 ", 1), whole.replace(b"/", b"_", 1)):
+    for other in (whole.replace(b"listing 2 ", b"listing 1 ", 1), whole.replace(b"/", b"_", 1)):
         kept(tmp_path).write_bytes(other)
         assert filled(sessions, tmp_path).counters.files_read == 3
 
