@@ -202,13 +202,15 @@ class RowTree(Generic[RowT]):
         self.branch = self._walked(leaf_id)
 
     def _walked(self, entry_id: str | None) -> list[int]:
-        branch: list[int] = []
-        while entry_id is not None:
-            place = self.places.get(entry_id)
-            if place is None or self.on_branch[place]:
-                break
-            self.on_branch[place] = 1
+        rows, on_branch, branch = self.rows, self.on_branch, list[int]()
+        place = self.places.get(entry_id) if entry_id is not None else None
+        while place is not None and not on_branch[place]:
+            on_branch[place] = 1
             branch.append(place)
-            entry_id = self.rows[place].parent
+            parent = rows[place].parent
+            if place and rows[place - 1].id == parent:  # as of nearly every entry
+                place -= 1
+            else:
+                place = self.places.get(parent) if parent is not None else None
         branch.reverse()
         return branch

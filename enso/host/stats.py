@@ -57,7 +57,7 @@ def stats_of_rows(rows: list[StatsRow], leaf_id: str | None) -> BranchStats:
         place += 1
     # Requests are the entries that use anything: their sum is the sum over the file.
     return BranchStats(
-        totals=fold.total.usage(),
+        totals=fold.totals(),
         requests=tuple(fold.requests),
         turns=tuple(turn.stats() for turn in fold.turns),
         tools=fold.tools.stats(),
@@ -91,6 +91,14 @@ class _Sum:
         self.cache_write += usage.cache_write
         self.cost += usage.cost
         self.unpriced += not usage.cost_known
+
+    def add_counts(self, other: _Sum) -> None:
+        """Add another sum's tokens and how many of its prices are not known."""
+        self.input += other.input
+        self.output += other.output
+        self.cache_read += other.cache_read
+        self.cache_write += other.cache_write
+        self.unpriced += other.unpriced
 
     def usage(self) -> Usage:
         """The sum."""
@@ -155,7 +163,7 @@ class _Fold:
         self.requests: list[RequestStats] = []
         self.turns: list[_Turn] = []
         self.tools = ToolCounts()
-        self.total = _Sum()
+        self.cost = 0.0  # in the order of the file: sums of sums are not the same
         self._on_branch = tree.on_branch
         self._first = {i: row for i, row in enumerate(tree.rows) if row.kind == "user"}
         self._stored = array("q", map(_stored_or_never, tree.rows))
@@ -173,7 +181,9 @@ class _Fold:
         if kind == "answer":
             took = row.told_ms if row.told_ms is not None else _between(row.own, row.stored)
             turn = self._add_request(place, row, kind, usage, took)
-            turn.reach(row.stored if row.stored is not None else row.own)
+            end = row.stored if row.stored is not None else row.own
+            if end is not None and (turn.end is None or end > turn.end):
+                turn.end = end
             if row.calls:
                 turn.tool_calls += len(row.calls)
                 self.tools.call(place, row.calls)
@@ -183,6 +193,13 @@ class _Fold:
                 self._add_request(place, row, "tool", usage, took)
         else:
             self._add_request(place, row, cast("RequestKind", kind), usage, None)
+
+    def totals(self) -> Usage:
+        """The sum over all requests."""
+        total = _Sum(cost=self.cost)
+        for turn in self.turns:
+            total.add_counts(turn.used)
+        return total.usage()
 
     def _turn_of(self, place: int, row: StatsRow) -> int:
         """The index of the entry's turn, which begins with it when there is none."""
@@ -217,10 +234,11 @@ class _Fold:
         )
         self.requests.append(request)
         turn.requests += 1
-        turn.refused += outcome == "refused"
+        if outcome == "refused":
+            turn.refused += 1
         if usage is not None:
             turn.used.add(usage)
-            self.total.add(usage)
+            self.cost += usage.cost
         return turn
 
     def _add_result(self, place: int, row: StatsRow, usage: Usage | None) -> int | None:
