@@ -18,7 +18,7 @@ from pathlib import Path
 
 from benchmarks.rows import ROWS, kept_rows
 
-OTHERS = ("prompts", "follows", "pages", "pane")
+OTHERS = ("prompts", "follows", "pages", "scrolling", "pane")
 """The measurements that take no store."""
 
 

@@ -26,6 +26,12 @@ MEBIBYTE = 1024
 SLOWED = 4
 MESSAGES = 400
 THREAD = "0190a000-0000-7000-8000-000000000001"
+LAST = """new MutationObserver((_, watch) => {
+  if (!document.querySelector(".dialogs")) return; // what stands behind the messages
+  watch.disconnect();
+  new IntersectionObserver(([seen]) => { if (seen.isIntersecting) window.lastSeen ??= seen.time; })
+    .observe([...document.querySelectorAll(".tail article")].at(-1));
+}).observe(document, { childList: true, subtree: true });"""
 
 
 def memory(server: ServerProcess) -> tuple[float, float, float]:
@@ -98,14 +104,17 @@ def visit(times: int) -> None:
             urllib.request.urlopen(f"{server.url}/threads/{THREAD}").read()
             seen = [visited(browser, f"{server.url}/threads/{THREAD}") for _ in range(times)]
         browser.close()
-    requests, sent, painted = (statistics.median(one) for one in zip(*seen, strict=True))
+    requests, sent, painted, last = (statistics.median(one) for one in zip(*seen, strict=True))
     print(f"first visit of a thread: {requests:.0f} requests, {sent / 1000:.0f} kB, ", end="")
-    print(f"visible after {painted:.0f} ms at a CPU slowed {SLOWED}×")
+    print(f"visible after {painted:.0f} ms, its last message after {last:.0f} ms, ", end="")
+    print(f"at a CPU slowed {SLOWED}×")
 
 
 def visited(browser: Browser, url: str) -> Sequence[float]:
-    """Requests, bytes sent, and milliseconds to the first paint that has content."""
+    """Requests, bytes sent, and milliseconds to the first paint that has content, and to the first
+    frame with the last message in view."""
     page = browser.new_page()
+    page.add_init_script(LAST)
     wire = page.context.new_cdp_session(page)
     wire.send("Network.enable")
     wire.send("Emulation.setCPUThrottlingRate", {"rate": SLOWED})
@@ -116,10 +125,13 @@ def visited(browser: Browser, url: str) -> Sequence[float]:
     wire.on("Network.loadingFinished", lambda event: sent.append(event["encodedDataLength"]))
     page.goto(url)
     page.wait_for_load_state("networkidle")
-    page.wait_for_function("performance.getEntriesByName('first-contentful-paint').length")
+    page.wait_for_function(
+        "performance.getEntriesByName('first-contentful-paint').length && window.lastSeen"
+    )
     painted = page.evaluate("performance.getEntriesByName('first-contentful-paint')[0].startTime")
+    last = page.evaluate("window.lastSeen")
     page.close()
-    return len(asked), sum(sent), painted
+    return len(asked), sum(sent), painted, last
 
 
 def main() -> None:

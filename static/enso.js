@@ -172,13 +172,13 @@
     try { return action(window.sessionStorage); } catch { return null; } // storage may be forbidden
   }
 
+  // Asks for no layout: what is observed is told in the next frame, and then a log goes to its end.
   function settlePane() {
     pinned = true;
-    refreshTimes(document);
     grown.disconnect();
     const box = log();
     if (box) for (const child of box.children) grown.observe(child);
-    if (!toPlace(box)) toEnd();
+    toPlace(box);
     const text = find("textarea", composer() ?? document.createElement("form"));
     const draft = text && !text.value && store((storage) => storage.getItem(draftKey()));
     if (draft) text.value = draft;
@@ -187,16 +187,17 @@
   // A page that is opened at a message shows it first, and does not run to the end.
   function toPlace(box) {
     const message = box?.dataset.at && document.getElementById(box.dataset.at);
-    if (!message) return false;
+    if (!message) return;
     for (let fold = message.closest("details"); fold; fold = fold.parentElement.closest("details")) fold.open = true;
     pinned = false;
     message.classList.add("at");
     message.scrollIntoView({ block: "start" });
-    return true;
   }
 
   function arrive() {
     settlePane();
+    if (pinned) toEnd();
+    refreshTimes(document);
     clearRailError();
     closeSheet();
     const row = markRow();
@@ -424,15 +425,21 @@
     connection.url = url.href;
   });
 
+  // What is there is to be seen before a script works on it.
+  const afterPaint = (act) => requestAnimationFrame(() => setTimeout(act));
+
   // -- begin ------------------------------------------------------------------------------------
 
   document.addEventListener("DOMContentLoaded", () => {
     settlePane();
     const row = markRow();
     said = says(row);
-    row?.scrollIntoView({ block: "center" });
-    find("#here")?.scrollIntoView({ block: "center" });
     focusFresh();
+    afterPaint(() => {
+      refreshTimes(document);
+      row?.scrollIntoView({ block: "nearest" });
+      find("#here")?.scrollIntoView({ block: "center" });
+    });
     setInterval(() => refreshTimes(document), 30000);
   });
   document.addEventListener("visibilitychange", () => { if (!document.hidden) refreshTimes(document); });
