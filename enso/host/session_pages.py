@@ -24,6 +24,7 @@ from enso.host.pages import OpenCalls, ends_in_turn, later_entries
 from enso.host.session_end import end_of_file
 from enso.host.session_facts import label_by, request_usage, scan_line
 from enso.host.session_images import (
+    Cut,
     LeanLine,
     around,
     lean_line,
@@ -221,11 +222,22 @@ class _Reading:
             return {}
         first = self._walk.place(beyond - 1).offset
         labels: dict[str, str] = {}
-        for line in self._read(first, end.size - first).split(b"\n"):
+        for line in self._read_around_images(beyond, first, end.size).split(b"\n"):
             entry = scan_line(line)[0] if _LABELS in line else None
             if entry is not None and entry.type == "label":
                 label_by(entry, labels)
         return labels
+
+    def _read_around_images(self, beyond: int, first: int, end: int) -> bytes:
+        """The file from ``first`` to ``end`` without images of the entries before ``beyond``."""
+        places = (self._walk.place(index) for index in range(beyond - 1, -1, -1))
+        cuts = [
+            Cut(place.offset - first + cut.start, place.offset - first + cut.end, cut.sketch)
+            for place in places
+            for cut in place.cuts
+        ]
+        pieces = around(cuts, end - first)
+        return b"".join(self._read(first + begin, stop - begin) for begin, stop in pieces)
 
     def _walk_until(self, reached: Callable[[], bool]) -> None:
         walk = self._walk

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from playwright.sync_api import Page, expect
+from playwright.sync_api import Browser, Page, expect
 
 from tests.e2e.conftest import Shop
 from tests.e2e.pages import EnsoPage, until
@@ -33,6 +33,32 @@ def test_a_thread_opens_at_its_end(enso: EnsoPage, shop: Shop) -> None:
     expect(enso.messages.last).to_be_in_viewport()
     assert enso.log.evaluate(TO_END) <= 1
     expect(enso.messages).to_have_count(60)
+
+
+def test_a_thread_is_at_its_end_before_a_script_runs(browser: Browser, shop: Shop) -> None:
+    """By its style: what is painted first, and all that is there without scripts, is the end."""
+    long_thread(shop, "at-its-end")
+    context = browser.new_context(java_script_enabled=False)
+    plain = EnsoPage(context.new_page(), shop.url)
+    plain.go("/threads/at-its-end")
+    expect(plain.messages.last).to_be_in_viewport()
+    expect(plain.messages.first).not_to_be_in_viewport()
+    context.close()
+
+
+def test_a_page_is_laid_out_a_few_times_and_not_once_for_each_message(
+    enso: EnsoPage, shop: Shop
+) -> None:
+    """A browser looks into every form for what it could fill in: those of messages are not laid out
+    for that before the page is painted."""
+    long_thread(shop, "laid-out")
+    wire = enso.page.context.new_cdp_session(enso.page)
+    wire.send("Performance.enable")
+    enso.page.goto(f"{shop.url}/threads/laid-out", wait_until="load")
+    told = wire.send("Performance.getMetrics")["metrics"]
+    (layouts,) = [one["value"] for one in told if one["name"] == "LayoutCount"]
+    assert enso.page.locator(".acts form").count() == 30
+    assert layouts < 20
 
 
 def test_scrolling_up_brings_earlier_messages_and_moves_nothing(enso: EnsoPage, shop: Shop) -> None:

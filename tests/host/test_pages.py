@@ -25,6 +25,7 @@ from enso.host.modes import stored_mode
 from enso.host.pages import page_of
 from enso.host.runtimes.thread_settings import transcript_model
 from enso.host.session_host import SessionHost
+from enso.host.session_scans import LONG_BYTES
 from enso.host.session_tail import BLOCK
 from enso.projects import Projects
 from enso.server.messages import interrupted_tail, page_messages, transcript_to_messages
@@ -360,6 +361,22 @@ def test_a_page_of_images_is_read_without_them(tmp_path: Path) -> None:
     assert asked.data == said[2]["data"]
     assert counters.bytes_read - before < 2 * size + 4000
     assert told(page) == told(store.whole(2))
+
+
+def test_a_page_of_images_before_the_file_was_read_costs_the_way_to_them(tmp_path: Path) -> None:
+    """Of a long file that nobody scanned yet, what it tells beside the page has none either."""
+    said = [image(LONG_BYTES)]
+    prompted = compact(message("u", "a2", "user", content=said))
+    answered = message("a", "u", "assistant", stopReason="stop")
+    store = store_in(tmp_path, HEADER, *turns(3), prompted, answered)
+    unwatch = store.host.on_change(lambda _: None)
+    page = store.page(2)
+    assert page is not None
+    assert not page.whole
+    assert [one.id for one in page.entries] == ["u", "a"]
+    assert store.host.counters.bytes_read < LONG_BYTES + 2 * BLOCK + 40_000
+    unwatch()
+    store.host.close()
 
 
 def compact(stored: dict[str, Any]) -> bytes:
