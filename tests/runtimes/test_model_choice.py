@@ -208,6 +208,33 @@ def test_a_thread_keeps_its_own_model(
     assert thread.kinds().count("model_change") == (named_by == "model_change")
 
 
+@pytest.mark.parametrize("provider, model", [("", ""), ("labserver", ""), ("", "lab-coder")])
+def test_an_answer_that_lacks_its_model_names_none(
+    provider: str,
+    model: str,
+    make_runtimes: MakeRuntimes,
+    tmp_path: Path,
+    server: ModelServer,
+) -> None:
+    """What was named before it holds, as the prompt and as the page have it."""
+    runtimes = make_runtimes("labserver/lab-coder")
+    entries = [
+        user("Is it?"),
+        assistant("Yes.", provider="labclaude", model="lab-sonnet"),
+        assistant("Indeed.", provider=provider, model=model),
+    ]
+    thread = stored_thread(runtimes, tmp_path, entries)
+    thread.run("Sure?")
+    assert [request.body["model"] for request in server.requests()] == ["lab-sonnet"]
+    transcript = (
+        TranscriptMessage(id="1", role="assistant", provider="labclaude", model="lab-sonnet"),
+        TranscriptMessage(id="2", role="assistant", provider=provider, model=model),
+    )
+    named = runtimes.readiness(transcript).model
+    assert named is not None
+    assert named.model == "lab-sonnet"
+
+
 @pytest.mark.parametrize(
     "provider, model, says",
     [

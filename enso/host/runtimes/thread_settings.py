@@ -15,22 +15,31 @@ from enso.transcript import (
 
 
 def thread_model(branch: Sequence[Mapping[str, Any]]) -> tuple[str, str] | None:
-    """The provider id and model id of a stored branch; ``None`` when it names none."""
+    """The provider id and model id of a stored branch; ``None`` when it names none.
+
+    An entry that lacks one of the two names no model.
+    """
     for entry in reversed(branch):
         message = message_of(entry)
         if entry.get("type") == "model_change":
-            return text_of(entry.get("provider")), text_of(entry.get("modelId"))
-        if message.get("role") == "assistant":
-            return text_of(message.get("provider")), text_of(message.get("model"))
+            named = text_of(entry.get("provider")), text_of(entry.get("modelId"))
+        elif message.get("role") == "assistant":
+            named = text_of(message.get("provider")), text_of(message.get("model"))
+        else:
+            continue
+        if all(named):
+            return named
     return None
 
 
 def transcript_model(transcript: Sequence[TranscriptEntry]) -> tuple[str, str] | None:
     """The same of a transcript of ours."""
     for entry in reversed(transcript):
-        if isinstance(entry, TranscriptModelChange):
-            return entry.provider, entry.model
-        if isinstance(entry, TranscriptMessage) and entry.role == "assistant":
+        if not isinstance(entry, TranscriptModelChange | TranscriptMessage):
+            continue
+        if isinstance(entry, TranscriptMessage) and entry.role != "assistant":
+            continue
+        if entry.provider and entry.model:
             return entry.provider, entry.model
     return None
 
