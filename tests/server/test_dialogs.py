@@ -24,7 +24,7 @@ from tests.look.scenes import (
     rail,
     waiting,
 )
-from tests.server.test_render import HOSTILE, Page, assert_safe, pieces, snapshot, words
+from tests.server.drawn import HOSTILE, Page, assert_safe, pieces, snapshot, words
 
 RENDER = Renderer()
 BASE = "/threads/k"

@@ -20,7 +20,7 @@ from tests.fakes.fake_host import FakeHost, assistant, user
 from tests.fakes.scripted_runtime import Reply
 from tests.host.corpus import ALL, host_over, place
 from tests.server.conftest import Listening, prompt, settled
-from tests.server.test_render import HOSTILE
+from tests.server.drawn import HOSTILE
 
 LISTED = [recorded for recorded in ALL if recorded.listed]
 

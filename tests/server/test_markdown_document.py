@@ -18,7 +18,7 @@ from enso.server.messages import transcript_to_messages
 from enso.server.tame_markdown import tamed
 from enso.server.views import ExportView
 from tests.host.corpus import ALL, host_over, place
-from tests.server.test_render import HOSTILE, hostile_entries
+from tests.server.drawn import HOSTILE, hostile_entries
 
 LISTED = [recorded for recorded in ALL if recorded.listed]
 ESCAPES = [

@@ -23,8 +23,8 @@ from tests.fakes.scripted_runtime import Reply
 from tests.look.scenes import tree as tree_scene
 from tests.look.scenes import twig
 from tests.server.conftest import Listening, prompt, settled
+from tests.server.drawn import HOSTILE, assert_safe
 from tests.server.test_agent import PARTIAL
-from tests.server.test_render import HOSTILE, assert_safe
 
 PANE = {"to": "pane"}
 
