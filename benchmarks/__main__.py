@@ -4,7 +4,7 @@
 
 Makes the stores that are not there yet, prints the tables, and draws the rows that both were
 measured in as SVG. Plots need ``pip install -e '.[benchmarks]'``. On a quiet machine of two cores
-it takes some twenty minutes, most of them pi's.
+it takes half an hour.
 """
 
 from __future__ import annotations
@@ -18,6 +18,7 @@ from pathlib import Path
 
 from benchmarks.rows import ROWS, kept_rows
 
+OF_LONG_THREADS = ("storage", "readings", "scrolling")
 OTHERS = ("prompts", "follows", "pages", "scrolling", "pane")
 """The measurements that take no store."""
 
