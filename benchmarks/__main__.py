@@ -19,7 +19,8 @@ from pathlib import Path
 from benchmarks.rows import ROWS, kept_rows
 
 OF_LONG_THREADS = ("storage", "readings", "scrolling")
-OTHERS = ("prompts", "follows", "pages", "scrolling", "pane")
+"""The measurements of the stores of one long thread."""
+OTHERS = ("prompts", "follows", "pages", "pane")
 """The measurements that take no store."""
 
 
@@ -42,7 +43,9 @@ def main() -> None:
         store: Path = chosen.store or Path(name)
         sessions = str(chosen.sessions)
         measure("listing", "--store", str(store), "--sessions", sessions, rows=rows)
-        measure("storage", "--store", str(store), rows=rows)
+        measure("finding", str(store / f"many-{sessions}"), rows=rows)
+        for other in OF_LONG_THREADS:
+            measure(other, "--store", str(store), rows=rows)
         for other in OTHERS:
             measure(other, rows=rows)
         if chosen.plots:
