@@ -91,7 +91,11 @@ def read_document(reader: Reader, host: contract.AgentHost, thread_id: str) -> D
         reading = reader.require(thread_id)
         outline = outline_of(reading.messages)
         return Document(reading=reading, outline=outline, messages=reading.messages)
-    outline = outlined(branch.walk())
+    try:
+        outline = outlined(branch.walk())
+    except BaseException:
+        branch.close()
+        raise
     return Document(
         reading=reading,
         outline=outline,
@@ -109,9 +113,18 @@ def document_download(
     return Download(
         name=f"{plain_name(reading.title) or reading.thread_id}.{format_name}",
         media_type=MEDIA_TYPES[format_name],
-        pieces=(mended(text).encode() for text in texts),
+        pieces=encoded(texts, document.close),
         close=document.close,
     )
+
+
+def encoded(texts: Iterable[str], close: Callable[[], None]) -> Iterator[bytes]:
+    """Texts as bytes; ``close`` is called behind the last, or when who takes them goes away."""
+    try:
+        for text in texts:
+            yield mended(text).encode()
+    finally:
+        close()
 
 
 def log_download(log: contract.StoredLog) -> Download:
