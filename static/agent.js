@@ -168,6 +168,9 @@
     } else if (ctx.request.submitter?.matches("[data-fork]")) {
       carried.set(form, { draft: writtenText(form.closest("article")) });
     } else carried.delete(form ?? document);
+    // What was said of the last thing that a person did stands until the next: what a page asks for
+    // by itself (news, images, a list drawn again) is none.
+    if (ctx.request.method === "GET") return;
     const prompts = form?.matches?.("[data-composer]");
     for (const line of all(prompts ? "#pane :is(.said, .told)" : "#pane .said")) line.replaceChildren();
   });

@@ -224,7 +224,7 @@ def test_stop_ends_a_command_and_all_it_started(
     command = "echo $$ > shell.pid; echo begun; sleep 600 & sleep 600"
     model_server.script([calls(("bash", {"command": command}))])
     enso.prompt("Run for ever")
-    expect(enso.log).to_contain_text("begun")
+    expect(enso.log.locator("pre.live")).to_contain_text("begun")
     enso.text.press("Escape")
     enso.expect_settled()
     expect(enso.log).to_contain_text("Command aborted")

@@ -169,7 +169,7 @@ def test_a_long_thread_opens_at_the_place_where_it_is(enso: EnsoPage, shop: Shop
 def test_while_a_run_is_in_flight_the_place_stays(
     enso: EnsoPage, model_server: ModelServer, watched: Watched
 ) -> None:
-    """Going is refused where it was asked for, with the reason."""
+    """Going is refused where it was asked for; the reason stays when the tree is renewed."""
     watched.allow("409")
     gate = Gate()
     model_server.script([Reply(text=["First."]), Reply(text=["Slow"], gate=gate)])
@@ -181,7 +181,11 @@ def test_while_a_run_is_in_flight_the_place_stays(
     begin = twig(enso, "Begin")
     begin.hover()
     begin.get_by_role("button", name="Go here").click()
-    expect(enso.page.locator("#tree-said")).to_contain_text("in flight")
+    said = enso.page.locator("#tree-said")
+    expect(said).to_contain_text("in flight")
+    with enso.page.expect_response(lambda answer: answer.request.method == "GET"):
+        enso.page.evaluate("htmx.trigger('#tree-list', 'renew')")
+    expect(said).to_contain_text("in flight")
     expect(enso.page).to_have_url(re.compile(r"/tree$"))
     gate.open()
 
