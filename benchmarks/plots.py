@@ -54,7 +54,7 @@ def plot(rows: Sequence[Row], *, of: Callable[[Cost], float | None], unit: str) 
 
 
 def draw(rows: Sequence[Row], directory: Path) -> None:
-    """Write ``time.svg`` and ``memory.svg``. Same rows, same bytes."""
+    """Write ``performance-time.svg`` and ``performance-memory.svg``. Same rows, same bytes."""
     mpl.rcParams.update(
         {"svg.fonttype": "none", "svg.hashsalt": "enso", "font.family": "sans-serif"}
     )
@@ -65,7 +65,9 @@ def draw(rows: Sequence[Row], directory: Path) -> None:
     }
     for name, figure in plots.items():
         figure.savefig(
-            directory / f"{name}.svg", transparent=True, metadata={"Date": None, "Creator": None}
+            directory / f"performance-{name}.svg",
+            transparent=True,
+            metadata={"Date": None, "Creator": None},
         )
 
 

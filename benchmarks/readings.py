@@ -29,16 +29,18 @@ from enso.server.application import EnsoServer
 from enso.server.doors import Doors
 
 WORKS = {
-    "stats": "what it used (stats)",
-    "again": "the same again, nothing changed",
-    "context": "the context of every request",
-    "tree": "the tree of all branches",
+    "stats": "what a thread of 100 MiB used (stats)",
+    "again": "what it used, asked again",
+    "context": "the context of its every request",
+    "tree": "the tree of its branches",
     "entries": "a page of its entries",
-    "thread": "the whole transcript (JSON history)",
-    "first": "Markdown, to the first piece",
-    "document": "Markdown, all of it",
+    "thread": "its whole transcript (JSON history)",
+    "first": "it as Markdown, to the first piece",
+    "document": "it as Markdown, all of it",
     "bundle": "what a bug report of it would hold",
 }
+OURS_ALONE = {"first", "document", "bundle"}
+"""What has no like in pi."""
 
 
 def ours(work: str, agent_dir: Path) -> None:
@@ -103,7 +105,8 @@ def compare(store: Path, pi: Pi | None) -> None:
     print(HEAD)
     opened = of_pi("open", long, pi)
     for work, name in WORKS.items():
-        tell(Row(work=name, enso=of_enso(work, long), pi=opened))
+        beside = None if work in OURS_ALONE else opened
+        tell(Row(work=name, enso=of_enso(work, long), pi=beside))
 
 
 def main() -> None:

@@ -62,8 +62,11 @@ def installed_pi() -> Pi:
     return Pi(node(), str(real_pi("1.6.0").package / "dist" / "index.js"))
 
 
-def ours(work: str, agent_dir: Path) -> None:
-    """Do the work in this process, and print what it cost."""
+def ours(agent_dir: Path) -> None:
+    """Read the last page in this process, and print what it cost.
+
+    As in a server that has just started, of a thread that is not listed yet.
+    """
     with tempfile.TemporaryDirectory() as cache:
         host = SessionHost(
             agent_dir=agent_dir,
@@ -73,16 +76,9 @@ def ours(work: str, agent_dir: Path) -> None:
         )
         (path,) = agent_dir.glob("sessions/*/*.jsonl")
         thread_id = path.stem.rpartition("_")[2]
-        works: dict[str, Callable[[], object]] = {
-            "page": lambda: host.read_stored_page(thread_id, size=PAGE),
-            "whole": lambda: host.read_stored_thread_stats(thread_id),
-        }
-        if work == "page":  # as in a server that has just started, of a thread that is not listed
-            host.on_change(queue.Queue[frozenset[str]]().put)
-        else:
-            host.list_sessions()
+        host.on_change(queue.Queue[frozenset[str]]().put)
         begun = time.perf_counter()
-        works[work]()
+        host.read_stored_page(thread_id, size=PAGE)
         seconds = time.perf_counter() - begun
         peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
         print(json.dumps({"seconds": seconds, "mebibytes": peak}))
@@ -101,10 +97,9 @@ def measured(command: list[str], environment: dict[str, str] | None = None) -> C
     )
 
 
-def of_enso(work: str, agent_dir: Path) -> Cost:
-    """What it costs Enso."""
-    module = [sys.executable, "-m", "benchmarks.storage", "--work", work]
-    return measured([*module, "--store", str(agent_dir)])
+def of_enso(agent_dir: Path) -> Cost:
+    """What the last page of a store's one thread costs Enso."""
+    return measured([sys.executable, "-m", "benchmarks.storage", "--page-of", str(agent_dir)])
 
 
 def of_pi(work: str, agent_dir: Path, pi: Pi | None) -> Cost | None:
@@ -134,10 +129,9 @@ def compare(store: Path, pi: Pi | None) -> None:
     images = made(store / "images", lambda at: session_of_images(at, 30))
     print(HEAD)
     opened = of_pi("open", long, pi)
-    row("last page of a thread of 100 MiB, the first time", of_enso("page", long), opened)
-    row("the whole branch of it: what it used", of_enso("whole", long), opened)
+    row("last page of a thread of 100 MiB, the first time", of_enso(long), opened)
     pictures = of_pi("open", images, pi)
-    row("last page of a thread of 30 MiB of images", of_enso("page", images), pictures)
+    row("last page of a thread of 30 MiB of images", of_enso(images), pictures)
 
 
 def main() -> None:
@@ -145,10 +139,10 @@ def main() -> None:
     options = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     options.add_argument("--store", type=Path, help="where the stores are kept")
     options.add_argument("--without-pi", action="store_true", help="measure Enso alone")
-    options.add_argument("--work", help=argparse.SUPPRESS)
+    options.add_argument("--page-of", type=Path, help=argparse.SUPPRESS)
     chosen = options.parse_args()
-    if chosen.work:
-        ours(chosen.work, chosen.store)
+    if chosen.page_of:
+        ours(chosen.page_of)
         return
     pi = None if chosen.without_pi else installed_pi()
     if chosen.store:
