@@ -23,11 +23,13 @@ import itertools
 import json
 import threading
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import asdict, dataclass, field, replace
+from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from io import BytesIO
 from pathlib import Path
 from typing import Any, Final
+
+from msgspec import to_builtins
 
 from enso.host.contract import (
     BranchContext,
@@ -805,7 +807,7 @@ class FakeThread:
 
 def _entry_text(entries: Sequence[TranscriptEntry], entry_id: str) -> str | None:
     found = next((entry for entry in entries if entry.id == entry_id), None)
-    return json.dumps(asdict(found), indent=2) if found is not None else None
+    return json.dumps(to_builtins(found), indent=2) if found is not None else None
 
 
 def spend(entries: Sequence[TranscriptEntry]) -> Usage:
