@@ -24,7 +24,7 @@ from enso.host.context_size import (
 from enso.host.json_lines import parse_line, plain
 from enso.host.session_context import Stored, message_of
 from enso.host.session_log import Entry
-from enso.host.session_rows import Shape
+from enso.host.session_rows import Shape, StoredLine, WholeLine, whole_line
 from enso.host.session_spend import ScannedUsage
 from enso.host.stored_values import count_of, milliseconds, object_of, text_of
 from enso.host.usage import read_usage
@@ -95,27 +95,15 @@ class _Message(Struct, gc=False):
     stopReason: str | None = None  # noqa: N815 - the stored key
 
 
-class _Line(Struct, gc=False):
-    type: str | None = None
-    id: str | None = None
-    parentId: str | UnsetType | None = UNSET  # noqa: N815 - the stored key
+class _Line(StoredLine, gc=False):
     timestamp: str | int | float | None = None
     message: _Message | None = None
-
-
-class _Whole(Struct, gc=False):
-    """An entry that was read whole."""
-
-    entry: Entry
-    type: str | None = None
-    id: str | None = None
-    parentId: str | UnsetType | None = UNSET  # noqa: N815 - the stored key
 
 
 _decode_line = Decoder(_Line).decode
 
 
-def _decode(raw: bytes) -> _Line | _Whole:
+def _decode(raw: bytes) -> _Line | WholeLine:
     """A line of a message of a conversation; any other is read whole."""
     line = _decode_line(raw)
     if line.type != "message" or line.message is None or line.message.role not in _SIZED:
@@ -123,8 +111,8 @@ def _decode(raw: bytes) -> _Line | _Whole:
     return line
 
 
-def _row(line: _Line | _Whole, entry_id: str, parent: str | None, _offset: int) -> ContextRow:
-    if isinstance(line, _Whole):
+def _row(line: _Line | WholeLine, entry_id: str, parent: str | None, _offset: int) -> ContextRow:
+    if isinstance(line, WholeLine):
         return _row_of_entry(line.entry, entry_id, parent)
     message = cast("_Message", line.message)
     role = cast("str", message.role)
@@ -201,9 +189,9 @@ def _row_of_entry(entry: Entry, entry_id: str, parent: str | None) -> ContextRow
     return row
 
 
-CONTEXT: Final[Shape[_Line | _Whole, ContextRow]] = Shape(
+CONTEXT: Final[Shape[_Line | WholeLine, ContextRow]] = Shape(
     decode=_decode,
-    line_of=_Whole,
+    line_of=whole_line,
     row=_row,
     unpack=msgpack.Decoder(list[ContextRow]).decode,
 )

@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 from typing import BinaryIO, Final
 
-from msgspec import UNSET, Struct, UnsetType, msgpack
+from msgspec import Struct, msgpack
 from msgspec.json import Decoder
 
 from enso.host.session_log import CURRENT_VERSION, Entry, EntryAdopter, read_lines
-from enso.host.session_rows import Shape
+from enso.host.session_rows import Shape, StoredLine
 
 
 class PlaceRow(Struct, gc=False, array_like=True):
@@ -20,19 +20,13 @@ class PlaceRow(Struct, gc=False, array_like=True):
     offset: int
 
 
-class _Line(Struct, gc=False):
-    type: str | None = None
-    id: str | None = None
-    parentId: str | UnsetType | None = UNSET  # noqa: N815 - the stored key
-
-
-def _row(_line: _Line, entry_id: str, parent: str | None, offset: int) -> PlaceRow:
+def _row(_line: StoredLine, entry_id: str, parent: str | None, offset: int) -> PlaceRow:
     return PlaceRow(entry_id, parent, offset)
 
 
 PLACES: Final = Shape(
-    decode=Decoder(_Line).decode,
-    line_of=lambda _entry: _Line(),
+    decode=Decoder(StoredLine).decode,
+    line_of=lambda _entry: StoredLine(),
     row=_row,
     unpack=msgpack.Decoder(list[PlaceRow]).decode,
 )

@@ -250,11 +250,11 @@ class SessionFacts:
         elif entry.type == "label":
             label_by(entry, self.labels)
         elif entry.usage is not None and entry.type in _SPENDING:
-            self.spend.add(entry.usage)
+            self.spend.add_scanned(entry.usage)
 
     def _add_message(self, entry: ScannedEntry, message: ScannedMessage) -> None:
         if message.usage is not None and message.role in _SPENDING_ROLES:
-            self.spend.add(message.usage)
+            self.spend.add_scanned(message.usage)
         if message.role not in _SPOKEN or message.content is UNSET:
             return
         counted = message.timestamp

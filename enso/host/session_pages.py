@@ -287,7 +287,7 @@ class _Reading:
             asked, usage = request_usage(entry) if entry is not None else (False, None)
             requests += asked
             if usage is not None:
-                spend.add(usage)
+                spend.add_scanned(usage)
         return TurnUsage(requests, spend.usage())
 
     def behind(

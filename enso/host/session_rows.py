@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from typing import Any, BinaryIO, Final, Generic, Protocol, TypeVar
 
-from msgspec import UNSET, DecodeError, UnsetType
+from msgspec import UNSET, DecodeError, Struct, UnsetType
 
 from enso.host.session_log import (
     CURRENT_VERSION,
@@ -28,12 +28,23 @@ from enso.thread_ids import is_thread_id
 _NEWLINE: Final = 10
 
 
-class TypedLine(Protocol):
-    """What every typed shape of a line has; ``parentId`` is not set where the line has none."""
+class StoredLine(Struct, gc=False):
+    """What every reading decodes of a line; ``parentId`` is not set where the line has none."""
 
-    type: str | None
-    id: str | None
-    parentId: str | UnsetType | None  # noqa: N815 - the stored key
+    type: str | None = None
+    id: str | None = None
+    parentId: str | UnsetType | None = UNSET  # noqa: N815 - the stored key
+
+
+class WholeLine(StoredLine, gc=False, kw_only=True):
+    """A line that does not fit, as the entry that was read of it."""
+
+    entry: Entry
+
+
+def whole_line(entry: Entry) -> WholeLine:
+    """The line of an entry that was read whole."""
+    return WholeLine(entry=entry)
 
 
 class PlacedRow(Protocol):
@@ -50,7 +61,7 @@ class PlacedRow(Protocol):
         ...
 
 
-LineT = TypeVar("LineT", bound=TypedLine)
+LineT = TypeVar("LineT", bound=StoredLine)
 RowT = TypeVar("RowT", bound=PlacedRow)
 
 

@@ -11,7 +11,7 @@ from typing import Any, Final
 
 from msgspec import Struct, to_builtins
 
-from enso.host.usage import read_usage
+from enso.host.usage import UsageSum, read_usage
 from enso.transcript import Usage
 
 _MOST_TOKENS: Final = 2**53
@@ -73,17 +73,10 @@ def usage_of_scan(stored: ScannedUsage) -> Usage | None:
 
 
 @dataclass(slots=True)
-class Spend:
-    """The sum of the usages so far."""
+class Spend(UsageSum):
+    """The sum of the scanned usages so far."""
 
-    input: int = 0
-    output: int = 0
-    cache_read: int = 0
-    cache_write: int = 0
-    cost: float = 0.0
-    unpriced: int = 0
-
-    def add(self, stored: ScannedUsage) -> None:
+    def add_scanned(self, stored: ScannedUsage) -> None:
         """Add a usage."""
         sent, got, read, written = stored.input, stored.output, stored.cacheRead, stored.cacheWrite
         cost = stored.cost
@@ -109,16 +102,4 @@ class Spend:
     def _add_unusual(self, stored: ScannedUsage) -> None:
         usual = scanned_usage(to_builtins(stored))
         if usual is not None:
-            self.add(usual)
-
-    def usage(self) -> Usage:
-        """The sum in our type."""
-        return Usage(
-            input=self.input,
-            output=self.output,
-            cache_read=self.cache_read,
-            cache_write=self.cache_write,
-            cost=self.cost,
-            cost_known=not self.unpriced,
-            unpriced=self.unpriced,
-        )
+            self.add_scanned(usual)

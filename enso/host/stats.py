@@ -26,6 +26,7 @@ from enso.host.stats_places import NOBODY, Places
 from enso.host.stats_rows import STATS, StatsRow
 from enso.host.stats_tools import ToolCounts
 from enso.host.stored_values import Stored
+from enso.host.usage import UsageSum
 from enso.transcript import Usage
 
 _NEVER: Final = -1
@@ -73,47 +74,6 @@ def _between(start: int | None, end: int | None) -> int | None:
 
 
 @dataclass(slots=True)
-class _Sum:
-    """A sum of usages, as adding one to the other makes it."""
-
-    input: int = 0
-    output: int = 0
-    cache_read: int = 0
-    cache_write: int = 0
-    cost: float = 0.0
-    unpriced: int = 0
-
-    def add(self, usage: Usage) -> None:
-        """Add a usage."""
-        self.input += usage.input
-        self.output += usage.output
-        self.cache_read += usage.cache_read
-        self.cache_write += usage.cache_write
-        self.cost += usage.cost
-        self.unpriced += not usage.cost_known
-
-    def add_counts(self, other: _Sum) -> None:
-        """Add another sum's tokens and how many of its prices are not known."""
-        self.input += other.input
-        self.output += other.output
-        self.cache_read += other.cache_read
-        self.cache_write += other.cache_write
-        self.unpriced += other.unpriced
-
-    def usage(self) -> Usage:
-        """The sum."""
-        return Usage(
-            input=self.input,
-            output=self.output,
-            cache_read=self.cache_read,
-            cache_write=self.cache_write,
-            cost=self.cost,
-            cost_known=not self.unpriced,
-            unpriced=self.unpriced,
-        )
-
-
-@dataclass(slots=True)
 class _Turn:
     """A turn under way."""
 
@@ -126,7 +86,7 @@ class _Turn:
     refused: int = 0
     tool_calls: int = 0
     tool_errors: int = 0
-    used: _Sum = field(default_factory=_Sum)
+    used: UsageSum = field(default_factory=UsageSum)
 
     def reach(self, moment: int | None) -> None:
         """Something of this turn ended then."""
@@ -196,7 +156,7 @@ class _Fold:
 
     def totals(self) -> Usage:
         """The sum over all requests."""
-        total = _Sum(cost=self.cost)
+        total = UsageSum(cost=self.cost)
         for turn in self.turns:
             total.add_counts(turn.used)
         return total.usage()

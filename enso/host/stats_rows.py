@@ -10,12 +10,12 @@ from collections.abc import Iterable
 from sys import intern
 from typing import Any, Final, Literal, cast
 
-from msgspec import UNSET, Struct, UnsetType, msgpack
+from msgspec import Struct, msgpack
 from msgspec.json import Decoder
 
 from enso.host.json_lines import clean_text
 from enso.host.session_log import Entry
-from enso.host.session_rows import Shape
+from enso.host.session_rows import Shape, StoredLine
 from enso.host.session_spend import ScannedUsage, scanned_usage
 from enso.host.stored_values import LATEST_MS, count_of, milliseconds, object_of
 
@@ -81,10 +81,7 @@ class _Message(Struct, gc=False):
     isError: bool | None = None  # noqa: N815 - the stored key
 
 
-class _Line(Struct, gc=False):
-    type: str | None = None
-    id: str | None = None
-    parentId: str | UnsetType | None = UNSET  # noqa: N815 - the stored key
+class _Line(StoredLine, gc=False):
     timestamp: str | int | float | None = None
     message: _Message | None = None
     usage: ScannedUsage | None = None

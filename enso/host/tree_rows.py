@@ -13,7 +13,7 @@ from enso.host.contract import TreeKind, first_line
 from enso.host.decode import decode_entry, stop_reason_of
 from enso.host.json_lines import clean_text, parse_line, plain
 from enso.host.session_log import Entry
-from enso.host.session_rows import Shape
+from enso.host.session_rows import Shape, StoredLine, WholeLine, whole_line
 from enso.host.stored_values import NOTHING, count_of, milliseconds, object_of, text_of
 from enso.transcript import StopReason, TranscriptMarker
 
@@ -64,28 +64,16 @@ class _Message(Struct, gc=False):
     isError: bool | None = None  # noqa: N815 - the stored key
 
 
-class _Line(Struct, gc=False):
-    type: str | None = None
-    id: str | None = None
-    parentId: str | UnsetType | None = UNSET  # noqa: N815 - the stored key
+class _Line(StoredLine, gc=False):
     timestamp: str | int | float | None = None
     message: _Message | None = None
-
-
-class _Whole(Struct, gc=False):
-    """An entry that was read whole."""
-
-    entry: Entry
-    type: str | None = None
-    id: str | None = None
-    parentId: str | UnsetType | None = UNSET  # noqa: N815 - the stored key
 
 
 _decode_line = Decoder(_Line).decode
 _SPOKEN: Final = ("user", "assistant", "toolResult")
 
 
-def _decode(raw: bytes) -> _Line | _Whole:
+def _decode(raw: bytes) -> _Line | WholeLine:
     """A line of who spoke; any other is read whole."""
     line = _decode_line(raw)
     if line.type != "message" or line.message is None or line.message.role not in _SPOKEN:
@@ -93,8 +81,8 @@ def _decode(raw: bytes) -> _Line | _Whole:
     return line
 
 
-def _row(line: _Line | _Whole, entry_id: str, parent: str | None, _offset: int) -> TreeRow:
-    if isinstance(line, _Whole):
+def _row(line: _Line | WholeLine, entry_id: str, parent: str | None, _offset: int) -> TreeRow:
+    if isinstance(line, WholeLine):
         return _row_of_entry(line.entry, entry_id, parent)
     message = cast("_Message", line.message)
     at, role = count_of(message.timestamp), message.role
@@ -216,9 +204,9 @@ _SETTINGS: Final[Mapping[str, tuple[str, ...]]] = {
 }
 """What is kept for the runtime, and which fields say it."""
 
-TREE: Final[Shape[_Line | _Whole, TreeRow]] = Shape(
+TREE: Final[Shape[_Line | WholeLine, TreeRow]] = Shape(
     decode=_decode,
-    line_of=_Whole,
+    line_of=whole_line,
     row=_row,
     unpack=msgpack.Decoder(list[TreeRow]).decode,
 )

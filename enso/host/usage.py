@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
 from typing import Any, Final, cast
 
 from enso.transcript import Usage
@@ -36,6 +37,47 @@ def read_usage(value: Any) -> Usage | None:
         cost=min(_finite(money.get("total")), _MOST_DOLLARS),
         cost_known=money.get("priceUnknown") is not True,
     )
+
+
+@dataclass(slots=True)
+class UsageSum:
+    """A sum of usages, as adding one to the other makes it."""
+
+    input: int = 0
+    output: int = 0
+    cache_read: int = 0
+    cache_write: int = 0
+    cost: float = 0.0
+    unpriced: int = 0
+
+    def add(self, usage: Usage) -> None:
+        """Add a usage."""
+        self.input += usage.input
+        self.output += usage.output
+        self.cache_read += usage.cache_read
+        self.cache_write += usage.cache_write
+        self.cost += usage.cost
+        self.unpriced += not usage.cost_known
+
+    def add_counts(self, other: UsageSum) -> None:
+        """Add another sum's tokens and how many of its prices are not known."""
+        self.input += other.input
+        self.output += other.output
+        self.cache_read += other.cache_read
+        self.cache_write += other.cache_write
+        self.unpriced += other.unpriced
+
+    def usage(self) -> Usage:
+        """The sum."""
+        return Usage(
+            input=self.input,
+            output=self.output,
+            cache_read=self.cache_read,
+            cache_write=self.cache_write,
+            cost=self.cost,
+            cost_known=not self.unpriced,
+            unpriced=self.unpriced,
+        )
 
 
 def total_usage(entries: Iterable[Mapping[str, Any]]) -> Usage:
