@@ -45,6 +45,7 @@ def blueprint(services: Services) -> Blueprint:
 
     @lists.get("/threads/<thread_id>/files")
     def files(thread_id: str) -> Response:  # pyright: ignore[reportUnusedFunction]
+        """The files that complete what is being typed."""
         query = request.args.get("q", "")[:200].removeprefix("@")
         directory = services.directory(checked_id(thread_id), request.args.get("projectId"))
         found = services.host.files(directory, query, MAX_COMPLETIONS + 1)

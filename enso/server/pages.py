@@ -111,6 +111,7 @@ def blueprint(services: Services) -> Blueprint:
     pages = Blueprint("pages", __name__)
 
     def mount(text: str | None) -> Response:
+        """The page of a thread, or of a new one."""
         opening = open_thread(services, text)
         urls = page_urls()
         pane = services.presenter.pane(
@@ -135,6 +136,7 @@ def blueprint(services: Services) -> Blueprint:
 
     @pages.get("/rail")
     def rail_rows() -> Response:  # pyright: ignore[reportUnusedFunction]
+        """The rail alone; a whole page for who has no scripts."""
         htmx = HtmxRequest(request.headers)
         current = request.args.get("current") or thread_of(htmx.current_url)
         urls = page_urls()
@@ -146,6 +148,7 @@ def blueprint(services: Services) -> Blueprint:
 
     @pages.get("/threads/<thread_id>/history")
     def history(thread_id: str) -> Response:  # pyright: ignore[reportUnusedFunction]
+        """The messages before those that are shown."""
         before = request.args.get("before", "")
         reading = services.page(thread_id, before=before)
         urls = page_urls()

@@ -24,6 +24,7 @@ def blueprint(services: Services) -> Blueprint:
 
     @pictures.get("/threads/<thread_id>/images/<path:entry_id>/<int:number>")
     def picture(thread_id: str, entry_id: str, number: int) -> Response:  # pyright: ignore[reportUnusedFunction]
+        """One image of a thread: in its place, or as a page of its own."""
         found = services.image(thread_id, entry_id, number)
         page = not HtmxRequest(request.headers).wants_fragment
         row = services.host.stored_thread(thread_id)

@@ -176,6 +176,7 @@ class Services:
         """Where a new thread goes: its project's directory. Refused only when it is asked."""
 
         def choose() -> Path:
+            """The directory of the project that was asked for."""
             for project in self.projects.all:
                 if project_id in {None, "", project.id}:
                     return project.directory

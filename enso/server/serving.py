@@ -115,6 +115,7 @@ class Serving(BaseApplication):
         before = signal.getsignal(number)
 
         def handle(received: int, frame: FrameType | None) -> None:
+            """Drain, then do what was done before."""
             if self._server is not None:
                 # Not in the handler itself: a lock may be held by the code it interrupted.
                 threading.Thread(target=self._server.drain, name="enso-drain").start()

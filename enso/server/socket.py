@@ -177,6 +177,7 @@ def register(app: Flask, services: Services) -> None:
     sock: Any = Sock(app)
 
     def handle(socket: Server, thread_id: str, dialect: Dialect) -> None:
+        """Serve one follow from its opening to its end."""
         socket.sock = cast("Any", WholeFrames(cast("Any", socket.sock)))
         try:
             asked = Asked(

@@ -35,6 +35,7 @@ def static_urls(directory: Path) -> Callable[[str], str]:
     known: dict[str, tuple[tuple[tuple[int, int], ...], str]] = {}
 
     def url(name: str) -> str:
+        """The address of a file, with the version of its content."""
         files = SCRIPTS if name == JOINED else (name,)
         seen = [status for one in files if (status := _status(directory / one))]
         if not seen:
@@ -68,6 +69,7 @@ def keep_versions(app: Flask, directory: Path) -> None:
 
     @app.after_request
     def cache(response: Response) -> Response:  # pyright: ignore[reportUnusedFunction]
+        """Let what is asked for by its version be kept for ever."""
         versioned = VERSION in request.args and request.endpoint in {"static", "scripts"}
         if versioned and response.status_code in {200, 304}:
             response.headers["Cache-Control"] = FOR_EVER

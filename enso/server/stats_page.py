@@ -34,6 +34,7 @@ def blueprint(services: Services) -> Blueprint:
 
     @page.get("/threads/<thread_id>/stats")
     def stats(thread_id: str) -> Response:  # pyright: ignore[reportUnusedFunction]
+        """What a thread used, as a page or into the pane."""
         shown = min(max(request.args.get("shown", SHOWN_ROWS, type=int), 1), MORE_ROWS)
         told = services.stats(thread_id, newest=shown)
         whole = not HtmxRequest(request.headers).wants_fragment

@@ -100,6 +100,7 @@ def blueprint(services: Services) -> Blueprint:
 
     @trees.get("/threads/<thread_id>/tree")
     def tree(thread_id: str) -> Response:  # pyright: ignore[reportUnusedFunction]
+        """Every branch of a thread, as a page or into the pane."""
         found = read_window(services, checked_id(thread_id))
         whole = not HtmxRequest(request.headers).wants_fragment
         view = tree_view(services, page_urls(), found, rail=whole)
