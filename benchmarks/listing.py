@@ -25,7 +25,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 from benchmarks.rows import HEAD, Cost, Row, tell
-from benchmarks.storage import Pi, installed_pi, made, measured, of_pi
+from benchmarks.storage import Pi, installed_pi, kept_at, made, measured, of_pi
 from benchmarks.stores import many_sessions
 from enso.host.runtimes.builtin.factory import BuiltinRuntimes
 from enso.host.session_host import SessionHost
@@ -196,9 +196,9 @@ def main() -> None:
     if chosen.agent_dir:
         compare(chosen.agent_dir, pi)
         return
-    with tempfile.TemporaryDirectory() as directory:
-        store = (chosen.store or Path(directory)) / f"many-{chosen.sessions}"
-        compare(made(store, lambda at: many_sessions(at, chosen.sessions)), pi)
+    with kept_at(chosen.store) as store:
+        many = store / f"many-{chosen.sessions}"
+        compare(made(many, lambda at: many_sessions(at, chosen.sessions)), pi)
 
 
 if __name__ == "__main__":

@@ -20,7 +20,7 @@ from collections.abc import Callable, Iterable
 from pathlib import Path
 
 from benchmarks.rows import HEAD, Cost, Row, tell
-from benchmarks.storage import Pi, installed_pi, made, measured, of_pi
+from benchmarks.storage import Pi, installed_pi, kept_at, made, measured, of_pi
 from benchmarks.stores import PROJECTS, long_session
 from enso.host.runtimes.builtin.factory import BuiltinRuntimes
 from enso.host.session_host import SessionHost
@@ -119,12 +119,8 @@ def main() -> None:
     if chosen.work:
         ours(chosen.work, chosen.store)
         return
-    pi = None if chosen.without_pi else installed_pi()
-    if chosen.store:
-        compare(chosen.store, pi)
-    else:
-        with tempfile.TemporaryDirectory() as directory:
-            compare(Path(directory), pi)
+    with kept_at(chosen.store) as store:
+        compare(store, None if chosen.without_pi else installed_pi())
 
 
 if __name__ == "__main__":

@@ -20,7 +20,8 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -116,6 +117,16 @@ def row(name: str, enso: Cost, pi: Cost | None) -> None:
     tell(Row(work=name, enso=enso, pi=pi))
 
 
+@contextmanager
+def kept_at(store: Path | None) -> Iterator[Path]:
+    """Where stores are kept: the directory that is named, else one that goes again."""
+    if store is not None:
+        yield store
+        return
+    with tempfile.TemporaryDirectory() as directory:
+        yield Path(directory)
+
+
 def made(directory: Path, make: Callable[[Path], None]) -> Path:
     """The store, made when it is not there."""
     if not (directory / "sessions").is_dir():
@@ -144,12 +155,8 @@ def main() -> None:
     if chosen.page_of:
         ours(chosen.page_of)
         return
-    pi = None if chosen.without_pi else installed_pi()
-    if chosen.store:
-        compare(chosen.store, pi)
-    else:
-        with tempfile.TemporaryDirectory() as directory:
-            compare(Path(directory), pi)
+    with kept_at(chosen.store) as store:
+        compare(store, None if chosen.without_pi else installed_pi())
 
 
 if __name__ == "__main__":
