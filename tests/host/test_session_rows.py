@@ -8,7 +8,7 @@ from collections.abc import Callable
 from typing import Any
 
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 from msgspec import msgpack
 
@@ -68,6 +68,13 @@ def says_the_same(content: bytes, log: SessionLog | None) -> None:
         assert told == tell(shape.unpack(packed), leaf_id)
 
 
+NO_PARENT = [
+    b'{"type":"message","id":"a","parentId":null,"message":{"role":"user","content":"x"}}',
+    b'{"type":"message","id":"b","message":{"role":"user","content":"y"}}',
+]
+"""The second names no parent: it follows the first."""
+
+
 @pytest.mark.parametrize("recorded", ALL, ids=str)
 def test_a_recorded_file_reads_the_same_in_rows(recorded: Recorded) -> None:
     """Versions 1 to 3, damage, ids that are missing or come twice."""
@@ -122,6 +129,7 @@ LINE = ENTRY.map(lambda entry: json.dumps(entry).encode()) | st.sampled_from(
 
 
 @given(st.lists(LINE, max_size=6), st.booleans())
+@example(NO_PARENT, True)
 def test_any_lines_read_the_same_in_rows(lines: list[bytes], whole: bool) -> None:
     """Values of any type, fields that are missing, lines that are no JSON, an end that is torn."""
     content = HEADER + b"\n".join(lines) + (b"\n" if whole else b"")
