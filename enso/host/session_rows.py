@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from typing import Any, BinaryIO, Final, Generic, Protocol, TypeVar
 
-from msgspec import UNSET, DecodeError, Struct, UnsetType
+from msgspec import DecodeError, Struct
 
 from enso.host.session_log import (
     CURRENT_VERSION,
@@ -29,11 +29,11 @@ _NEWLINE: Final = 10
 
 
 class StoredLine(Struct, gc=False):
-    """What every reading decodes of a line; ``parentId`` is not set where the line has none."""
+    """What every reading decodes of a line."""
 
     type: str | None = None
     id: str | None = None
-    parentId: str | UnsetType | None = UNSET  # noqa: N815 - the stored key
+    parentId: str | None = None  # noqa: N815 - the stored key
 
 
 class WholeLine(StoredLine, gc=False, kw_only=True):
@@ -166,7 +166,7 @@ class _Walk(Generic[LineT, RowT]):
                 line = decode(raw) if regular else None
             except (DecodeError, RecursionError):
                 line = None
-            if line is None or not line.id or line.parentId is UNSET or line.type == "session":
+            if line is None or not line.id or line.type == "session":
                 row = self._take_parsed(raw, offset)
                 if row is not None:
                     add(row)

@@ -72,7 +72,7 @@ NO_PARENT = [
     b'{"type":"message","id":"a","parentId":null,"message":{"role":"user","content":"x"}}',
     b'{"type":"message","id":"b","message":{"role":"user","content":"y"}}',
 ]
-"""The second names no parent: it follows the first."""
+"""The second has an id and names no parent: it begins another branch."""
 
 
 @pytest.mark.parametrize("recorded", ALL, ids=str)
