@@ -13,7 +13,7 @@ from collections import deque
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Literal
+from typing import Literal, NamedTuple
 
 from enso import wire
 
@@ -74,6 +74,13 @@ class Closed:
     reason: str
 
 
+class _Waiting(NamedTuple):
+    """A text on its way to one follow, and whether no snapshot would say it."""
+
+    text: str
+    aside: bool
+
+
 class Follow:
     """One watch of a thread. ``first`` is the message its page begins at; empty: the last page."""
 
@@ -93,7 +100,7 @@ class Follow:
         self._snapshot = snapshot
         self._max_frames = max_frames
         self._max_characters = max_characters
-        self._waiting: deque[str] = deque()
+        self._waiting: deque[_Waiting] = deque()
         self._aside = ""
         self._characters = 0
         self._news: News | None = None
@@ -104,10 +111,12 @@ class Follow:
     def put(self, outgoing: Outgoing) -> None:
         """Add a frame; never waits. With a snapshot due it is dropped: the snapshot says it.
 
-        The newest ``Aside`` is sent behind it.
+        The newest ``Aside`` is sent behind the snapshot, whether it came before or after that was
+        due.
         """
+        aside = isinstance(outgoing, Aside)
         with self._wake:
-            if self._closed or (self._due_snapshot and not isinstance(outgoing, Aside)):
+            if self._closed or (self._due_snapshot and not aside):
                 return
             text = outgoing.text(self.dialect)
             if not text:
@@ -115,7 +124,7 @@ class Follow:
             if self._due_snapshot:
                 self._aside = text
                 return
-            self._waiting.append(text)
+            self._waiting.append(_Waiting(text, aside))
             self._characters += len(text)
             if len(self._waiting) > self._max_frames or self._characters > self._max_characters:
                 self._drop_waiting()
@@ -161,7 +170,7 @@ class Follow:
             return news.text(self.dialect)
         if not self._waiting:
             return None
-        text = self._waiting.popleft()
+        text = self._waiting.popleft().text
         self._characters -= len(text)
         return text
 
@@ -174,11 +183,12 @@ class Follow:
                 # Nothing else waits: frames are not taken while a snapshot is due.
                 self._due_snapshot = False
                 if self._aside:
-                    self._waiting.append(self._aside)
+                    self._waiting.append(_Waiting(self._aside, aside=True))
                     self._characters, self._aside = len(self._aside), ""
         return text
 
     def _drop_waiting(self) -> None:
+        self._aside = next((one.text for one in reversed(self._waiting) if one.aside), self._aside)
         self._waiting.clear()
         self._characters = 0
         self._due_snapshot = True

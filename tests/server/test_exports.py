@@ -184,9 +184,12 @@ def test_a_slash_command_offers_the_files(
         assert prompt(client, "t1", "/export").json["generation"] == 0
         links = socket.until("notice")[-1]["links"]
         assert [link["label"] for link in links] == ["HTML", "Markdown", "JSONL"]
-        html = page.text()
-        for link in links:
-            assert f'href="{link["href"]}" download' in html
+        offers = [f'href="{link["href"]}" download' for link in links]
+        # The file was stored a moment ago: its news may bring a page one snapshot more.
+        while offers[0] not in (html := page.text()):
+            pass
+        for link, offer in zip(links, offers, strict=True):
+            assert offer in html
             assert client.get(link["href"]).status_code == 200
         prompt(client, "t1", "/export md")
         assert [link["label"] for link in socket.until("notice")[-1]["links"]] == ["Markdown"]

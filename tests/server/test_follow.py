@@ -167,6 +167,21 @@ def test_an_aside_outlives_the_snapshot_that_does_not_say_it() -> None:
     assert follow.next(0) is None
 
 
+def test_an_aside_that_waits_outlives_a_restart() -> None:
+    """What waited is said by the new snapshot, but for the newest notice: that comes behind it."""
+    counter = Counter()
+    follow = counter.follow()
+    follow.next(1)
+    for text in ("first", "second"):
+        follow.put(Aside(wire.NoticeFrame(message=text), text))
+        counter.step()
+    follow.restart()
+    follow.restart()
+    assert said(follow.next(1)) == "snapshot 2"
+    assert said(follow.next(1)) == "second"
+    assert follow.next(0) is None
+
+
 def test_news_that_wait_become_one_with_the_newest_of_each_thread() -> None:
     """However often the rail is told of, one frame waits, and it is true."""
     follow = Counter().follow()
