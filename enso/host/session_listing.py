@@ -284,7 +284,7 @@ class SessionListing:
             cached = self._cache.load() if first and self._cache is not None else {}
             self._fill = Fill(self._take, look=self._look_at)
             self._fill.run(self._compare(look, cached))
-        if everything:
+        if everything and not first:
             with self._lock:
                 self._order.serve_anew()
         if first:
@@ -297,15 +297,22 @@ class SessionListing:
         with self._lock:
             known, first = self._order.files, not self._filled
             gone = [path for path in known if path not in look.files]
-            kept = [cached[path] for path, f in look.files.items() if _is_known(f, cached)]
+            kept: list[RowFile] = []
+            due: list[ToLook] = []
+            for path, file in look.files.items():
+                earlier = known.get(path)
+                if earlier is None:
+                    earlier = cached.get(path)
+                    if earlier is not None and earlier.stamp == file.stamp:
+                        kept.append(earlier)
+                        continue
+                elif earlier.stamp == file.stamp or not _is_fresh(file, look):
+                    continue
+                due.append(_to_look(file, earlier, self._is_news(file)))
+            unsaved = self._unsaved or bool(gone) or len(cached) != len(kept)
             self._put(kept, gone, news=not first)
-            self._unsaved |= len(cached) != len(kept)
-            due = [
-                _to_look(file, known.get(path) or cached.get(path), self._is_news(file))
-                for path, file in look.files.items()
-                if path not in known or (_is_fresh(file, look) and not _is_known(file, known))
-            ]
-            due.sort(key=lambda one: (one.stamp.mtime_ns, one.path), reverse=True)
+            self._unsaved = unsaved  # what was kept is what is saved
+            due.sort(key=_newest, reverse=True)
             self._unread = UnreadFiles(one.path for one in due)
             if len(known) >= FIRST_FILES:
                 self._first_rows.set()
@@ -352,9 +359,8 @@ def _is_fresh(file: FoundFile, look: Look) -> bool:
     return look.fresh is None or file.path in look.fresh
 
 
-def _is_known(file: FoundFile, known: dict[str, RowFile]) -> bool:
-    earlier = known.get(file.path)
-    return earlier is not None and earlier.stamp == file.stamp
+def _newest(file: ToLook) -> tuple[int, str]:
+    return file.stamp.mtime_ns, file.path
 
 
 def _to_look(file: FoundFile, earlier: RowFile | None, news: bool) -> ToLook:

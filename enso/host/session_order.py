@@ -8,7 +8,8 @@ listing's lock is held.
 from __future__ import annotations
 
 from bisect import bisect_left, insort
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
+from operator import itemgetter
 from pathlib import Path
 from typing import Final, overload
 
@@ -16,7 +17,9 @@ from enso.host.contract import StoredThread
 from enso.host.session_look import RowFile, modified_ms, row_of
 from enso.projects import Projects
 
-_Key = tuple[int, str]
+_Key = tuple[int, str, RowFile]
+"""A listed file behind what it is ordered by, which no two files share."""
+_order_of: Final = itemgetter(0, 1)
 _MANY: Final = 100
 """Changes at once beyond which sorting anew is cheaper than putting each in its place."""
 
@@ -46,12 +49,12 @@ class _Rows:
 class NewestFirst(Sequence[StoredThread]):
     """The rows of these files; usable from any worker, and never another list than it was."""
 
-    def __init__(self, files: tuple[RowFile, ...], rows: _Rows) -> None:
-        self._files = files
+    def __init__(self, oldest_first: Sequence[_Key], rows: _Rows) -> None:
+        self._keys = oldest_first
         self._rows = rows
 
     def __len__(self) -> int:
-        return len(self._files)
+        return len(self._keys)
 
     @overload
     def __getitem__(self, index: int) -> StoredThread: ...
@@ -59,11 +62,13 @@ class NewestFirst(Sequence[StoredThread]):
     def __getitem__(self, index: slice) -> list[StoredThread]: ...
     def __getitem__(self, index: int | slice) -> StoredThread | list[StoredThread]:
         if isinstance(index, slice):
-            return [self._rows.of(file) for file in self._files[index]]
-        return self._rows.of(self._files[index])
+            return [self[number] for number in range(*index.indices(len(self)))]
+        if not -len(self) <= index < len(self):
+            raise IndexError(index)
+        return self._rows.of(self._keys[-1 - index][2])
 
     def __iter__(self) -> Iterator[StoredThread]:
-        return map(self._rows.of, self._files)
+        return (self._rows.of(file) for _, _, file in reversed(self._keys))
 
 
 class RowOrder:
@@ -87,8 +92,7 @@ class RowOrder:
     def newest_first(self) -> Sequence[StoredThread]:
         """The listed rows, each id once; put together anew only when something changed."""
         if self._newest_first is None:
-            files = tuple(self._files[path] for _, path in reversed(self._keys))
-            self._newest_first = NewestFirst(files, self._rows)
+            self._newest_first = NewestFirst(self._keys.copy(), self._rows)
         return self._newest_first
 
     def files_of(self, thread_id: str) -> tuple[RowFile, ...]:
@@ -103,18 +107,20 @@ class RowOrder:
     def put(self, files: Iterable[RowFile], gone: Iterable[str] = ()) -> set[str]:
         """Take files as they now are, and paths that are no more; returns the ids they held and
         hold."""
-        touched: set[str] = set()
+        touched: dict[str, None] = {}  # in the order of the files, which is nearly that of the rows
         for path in gone:
             self._drop(path, touched)
         for file in files:
-            self._drop(file.path, touched)
-            self._files[file.path] = file
-            if file.facts is not None:
-                thread_id = file.facts.id
-                self._by_id[thread_id] = (*self._by_id.get(thread_id, ()), file)
-                touched.add(thread_id)
+            path, facts = file.path, file.facts
+            if path in self._files:
+                self._drop(path, touched)
+            self._files[path] = file
+            if facts is not None:
+                others = self._by_id.get(facts.id)
+                self._by_id[facts.id] = (file,) if others is None else (*others, file)
+                touched[facts.id] = None
         self._list_anew(touched)
-        return touched
+        return set(touched)
 
     def serve_anew(self) -> None:
         """Ask again which directories are served, and list what that changes."""
@@ -134,13 +140,13 @@ class RowOrder:
             served = self._served[cwd] = self._projects.serves(Path(cwd))
         return served
 
-    def _drop(self, path: str, touched: set[str]) -> None:
+    def _drop(self, path: str, touched: dict[str, None]) -> None:
         file = self._files.pop(path, None)
         if file is None or file.facts is None:
             return
         self._rows.forget(path)
         thread_id = file.facts.id
-        touched.add(thread_id)
+        touched[thread_id] = None
         left = tuple(one for one in self._by_id[thread_id] if one is not file)
         if left:
             self._by_id[thread_id] = left
@@ -156,20 +162,33 @@ class RowOrder:
     def _is_served(self, file: RowFile) -> bool:
         return file.facts is not None and self._serves(file.facts.cwd)
 
-    def _list_anew(self, ids: set[str]) -> None:
+    def _list_anew(self, ids: Collection[str]) -> None:
         """Bring the order up to date with what these ids stand for now."""
         if not ids:
             return
         self._newest_first = None
-        sort = len(ids) > _MANY
+        if len(ids) > _MANY:
+            self._list_many(ids)
+            return
         for thread_id in ids:
             listed = self._listed.pop(thread_id, None)
-            if listed is not None and not sort:
-                del self._keys[bisect_left(self._keys, listed)]
+            if listed is not None:
+                del self._keys[bisect_left(self._keys, listed[:2], key=_order_of)]
             file = self._chosen(self.files_of(thread_id))
             if file is not None and self._is_served(file):
-                key = self._listed[thread_id] = modified_ms(file), file.path
-                if not sort:
-                    insort(self._keys, key)
-        if sort:
-            self._keys = sorted(self._listed.values())
+                key = self._listed[thread_id] = modified_ms(file), file.path, file
+                insort(self._keys, key, key=_order_of)
+
+    def _list_many(self, ids: Iterable[str]) -> None:
+        """The same for many at once, by sorting anew."""
+        listed, by_id, served = self._listed, self._by_id, self._served
+        for thread_id in ids:
+            files = by_id.get(thread_id, ())
+            file = files[0] if len(files) == 1 else self._chosen(files)
+            if file is None or file.facts is None:
+                listed.pop(thread_id, None)
+            elif served.get(file.facts.cwd) or self._serves(file.facts.cwd):
+                listed[thread_id] = modified_ms(file), file.path, file
+            else:
+                listed.pop(thread_id, None)
+        self._keys = sorted(listed.values())

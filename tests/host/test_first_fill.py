@@ -231,6 +231,18 @@ def test_a_start_reads_only_what_changed_since_the_last_one(sessions: Path, tmp_
     assert row.message_count == 2
 
 
+def test_a_start_at_which_nothing_changed_writes_nothing(sessions: Path, tmp_path: Path) -> None:
+    """What was kept stays as it is; after a file went, it is kept anew."""
+    store(sessions, 3)
+    filled(sessions, tmp_path)
+    before = kept(tmp_path).stat()
+    filled(sessions, tmp_path)
+    assert kept(tmp_path).stat().st_ino == before.st_ino
+    (sessions / "--d--" / "2026_t1.jsonl").unlink()
+    filled(sessions, tmp_path)
+    assert kept(tmp_path).stat().st_size < before.st_size
+
+
 def test_a_file_that_was_replaced_is_not_believed(sessions: Path, tmp_path: Path) -> None:
     """As long, as old, and another file; or gone."""
     store(sessions, 3)
@@ -322,3 +334,20 @@ def test_a_file_has_one_row(sessions: Path) -> None:
     first = listing.listed().threads[:50]
     again = listing.listed().threads[:50]
     assert all(one is other for one, other in zip(first, again, strict=True))
+
+
+def test_a_list_that_was_given_is_never_another(sessions: Path) -> None:
+    """By number from either end, in part and whole, also after a thread came and one went."""
+    newest_first = store(sessions)
+    listing = listing_of(sessions)
+    listing.rows()
+    threads = listing.listed().threads
+    write(sessions / "--d--" / "2026_n.jsonl", header("n"), message("a", None))
+    (sessions / "--d--" / "2026_t3.jsonl").unlink()
+    assert len(listing.listed().threads) == MANY
+    assert [thread.id for thread in threads] == newest_first
+    assert [thread.id for thread in threads[-5:]] == newest_first[-5:]
+    assert [threads[0].id, threads[-1].id] == ["t99", "t0"]
+    assert threads[MANY:] == []
+    with pytest.raises(IndexError):
+        threads[MANY]
