@@ -12,7 +12,6 @@ from __future__ import annotations
 
 import argparse
 import json
-import os
 import statistics
 import tempfile
 import threading
@@ -24,23 +23,20 @@ from pathlib import Path
 from typing import Any
 
 from benchmarks.eyes import Eye, Eyes, Paced, wait_until
-from benchmarks.prompts import MILLISECONDS, following, new_id, post, running, settled, wait_for
+from benchmarks.prompts import (
+    MILLISECONDS,
+    following,
+    new_id,
+    post,
+    processor,
+    running,
+    settled,
+    wait_for,
+)
 from tests.model_server import ModelServer, Reply
 from tests.server_process import ServerProcess
 
 TENTHS = 10
-TICK = os.sysconf("SC_CLK_TCK")
-
-
-def processor(server: ServerProcess) -> float:
-    """Seconds of processor time that the server's processes used so far."""
-    pid = server.process.pid
-    children = Path(f"/proc/{pid}/task/{pid}/children").read_text().split()
-    used = 0
-    for one in (str(pid), *children):
-        fields = Path(f"/proc/{one}/stat").read_text().rsplit(")", 1)[1].split()
-        used += int(fields[11]) + int(fields[12])
-    return used / TICK
 
 
 def stored_text(server: ServerProcess, thread_id: str) -> str:

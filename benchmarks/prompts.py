@@ -1,6 +1,6 @@
 """What Enso adds to a prompt, and what a held thread weighs.
 
-    python -m benchmarks.prompts [--prompts 30] [--held 200]
+    python -m benchmarks.prompts [--prompts 30] [--held 200] [--long 200]
 
 A real server process and a model endpoint on loopback, and one client that follows the thread as
 the pane does. The endpoint holds each answer until it is let go, so that the provider's own time
@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import argparse
 import json
+import os
 import statistics
 import tempfile
 import time
@@ -32,6 +33,12 @@ TYPING_SECONDS = 4
 CODER = {"api": "openai-completions", "provider": "labserver", "model": "lab-coder"}
 STORED_ENTRIES = 200
 """Messages of a stored thread that is prompted: 100 kB."""
+SENTENCES = 8
+"""Sentences of one message of it."""
+LONG_SENTENCES = 110
+"""The same of a thread of 1 MB."""
+WINDOW = 1_000_000
+TICK = os.sysconf("SC_CLK_TCK")
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,7 +54,7 @@ class Prompted:
         return self.to_provider + self.to_client
 
 
-def stored_thread(directory: Path) -> str:
+def stored_thread(directory: Path, sentences: int = SENTENCES) -> str:
     """Store a thread of ``STORED_ENTRIES`` messages, as another program would; its id."""
     thread_id, project = new_id(), directory / "project"
     at = "2026-01-01T00:00:00.000Z"
@@ -55,7 +62,7 @@ def stored_thread(directory: Path) -> str:
         {"type": "session", "version": 3, "id": thread_id, "cwd": str(project), "timestamp": at}
     ]
     for number in range(STORED_ENTRIES):
-        text = f"Message {number} says what was done and why. " * 8
+        text = f"Message {number} says what was done and why. " * sentences
         message = {"role": ("user", "assistant")[number % 2], "timestamp": 0, **CODER}
         lines.append(
             {
@@ -81,6 +88,7 @@ def running(directory: Path) -> Iterator[tuple[ServerProcess, ModelServer]]:
     project.mkdir()
     model = serve()
     configure(directory / "agent", model.url)
+    widen(directory / "agent" / "models.json")
     chosen = {"ENSO_MODEL": "labserver/lab-coder"}
     try:
         with ServerProcess(
@@ -89,6 +97,15 @@ def running(directory: Path) -> Iterator[tuple[ServerProcess, ModelServer]]:
             yield server, model
     finally:
         model.close()
+
+
+def widen(models: Path) -> None:
+    """Give every model a window that a long thread fits into: summing up is no part of this."""
+    stored = json.loads(models.read_text())
+    for provider in stored["providers"].values():
+        for one in provider["models"]:
+            one["contextWindow"] = WINDOW
+    models.write_text(json.dumps(stored))
 
 
 def post(server: ServerProcess, thread_id: str) -> None:
@@ -157,6 +174,17 @@ def memory(server: ServerProcess) -> float:
     return sum(map(int, pages)) * 4096 / 2**20
 
 
+def processor(server: ServerProcess) -> float:
+    """Seconds of processor time that the server's processes used so far."""
+    pid = server.process.pid
+    children = Path(f"/proc/{pid}/task/{pid}/children").read_text().split()
+    used = 0
+    for one in (str(pid), *children):
+        fields = Path(f"/proc/{one}/stat").read_text().rsplit(")", 1)[1].split()
+        used += int(fields[11]) + int(fields[12])
+    return used / TICK
+
+
 def row(name: str, values: list[Prompted]) -> None:
     """Print one row: medians, and the 95th percentile of the sum."""
     sums = sorted(one.added for one in values)
@@ -183,32 +211,47 @@ def first_prompt(name: str, *, typed: bool) -> None:
         row(name, [prompted(server, model, new_id())])
 
 
+def prompted_each(name: str, server: ServerProcess, model: ModelServer, threads: list[str]) -> None:
+    """Prompt each of these threads, and print the row and the processor time of a prompt."""
+    used = processor(server)
+    row(name, [prompted(server, model, one) for one in threads])
+    each = (processor(server) - used) / len(threads) * MILLISECONDS
+    print(f"{'':28} {each:.1f} ms of processor time for each, from its follow to its end")
+
+
+def held(what: str, server: ServerProcess, model: ModelServer, threads: list[str]) -> None:
+    """Prompt each of these threads, all of which are then held, and print what they weigh."""
+    before = memory(server)
+    for thread_id in threads:
+        prompted(server, model, thread_id)
+    after = memory(server)
+    each = (after - before) / max(1, len(threads))
+    print(
+        f"memory: {before:.0f} MiB before, {after:.0f} MiB with {len(threads)} more {what} held: "
+    )
+    print(f"{each:.3f} MiB each")
+
+
 def main() -> None:
     """Measure and print."""
     options = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     options.add_argument("--prompts", type=int, default=30, help="prompts of each kind")
     options.add_argument("--held", type=int, default=200, help="threads that are held")
+    options.add_argument("--long", type=int, default=200, help="the same with 1 MB of transcript")
     chosen = options.parse_args()
     with tempfile.TemporaryDirectory() as name, running(Path(name)) as (server, model):
         stored = [stored_thread(Path(name)) for _ in range(chosen.prompts)]
-        idle = memory(server)
+        long = [stored_thread(Path(name), LONG_SENTENCES) for _ in range(chosen.long)]
         print(f"{'milliseconds, medians':28} {'to provider':>12} {'to client':>12} ", end="")
         print(f"{'added':>12} {'added, 95 %':>12}")
         first_prompt("the first prompt of all", typed=False)
         first_prompt("the same, after typing", typed=True)
         prompted(server, model, new_id())
-        row("a new thread", [prompted(server, model, new_id()) for _ in range(chosen.prompts)])
-        thread_id = new_id()
-        row("a held thread", [prompted(server, model, thread_id) for _ in range(chosen.prompts)])
-        kind = f"a stored thread of {STORED_ENTRIES}"
-        row(kind, [prompted(server, model, one) for one in stored])
-        before = memory(server)
-        for _ in range(chosen.held):
-            prompted(server, model, new_id())
-        after = memory(server)
-        each = (after - before) / chosen.held
-        print(f"memory: {idle:.0f} MiB idle, {before:.0f} MiB after the first prompts, ", end="")
-        print(f"{after:.0f} MiB with {chosen.held} more threads held: {each:.3f} MiB each")
+        prompted_each("a new thread", server, model, [new_id() for _ in range(chosen.prompts)])
+        prompted_each("a held thread", server, model, [new_id()] * chosen.prompts)
+        prompted_each(f"a stored thread of {STORED_ENTRIES}", server, model, stored)
+        held("short threads", server, model, [new_id() for _ in range(chosen.held)])
+        held("threads of 1 MB", server, model, long)
 
 
 if __name__ == "__main__":

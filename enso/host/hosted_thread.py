@@ -6,6 +6,7 @@ import threading
 from collections import deque
 from collections.abc import Callable, Generator, Mapping, Sequence
 from contextlib import contextmanager
+from pathlib import Path
 from typing import Any, Final, Literal, Protocol, runtime_checkable
 
 from enso.host.context import ContextWalk, request_detail
@@ -95,6 +96,11 @@ class RecordingRuntime:
         """The kept events, in order; the list is the caller's own."""
         with self._lock:
             return list(self._events)
+
+    def forget_events(self) -> None:
+        """Keep none of them any longer; those of the next run are kept again."""
+        with self._lock:
+            self._events.clear()
 
     def listen(self, listener: EventListener) -> None:
         """As the contract says."""
@@ -228,7 +234,7 @@ class SessionThread:
             session_id=session.thread_id,
             cwd=session.cwd,
             session_dir=session.directory,
-            session_file=session.path if session.exists() else None,
+            session_file=self.session_file,
             entries=self._view.entries(),
             commands=tuple(command.name for command in self._runtime.commands()),
             name=session.name,
@@ -286,6 +292,24 @@ class SessionThread:
             return self._owning.changed_elsewhere()
         return self._session.changed_elsewhere()
 
+    @property
+    def session_file(self) -> Path | None:
+        """The file, once it exists."""
+        return self._session.path if self._session.exists() else None
+
+    @property
+    def weight(self) -> int:
+        """How many bytes of the file are held in memory; a program of its own is not counted."""
+        return 0 if self._owning else self._session.weight
+
+    def rest(self) -> bool:
+        """Let go of what is in the file, and of what is made of it; never of another program's."""
+        if self._owning or not self._session.rest():
+            return False
+        self._view.forget()
+        self._runtime.forget_events()
+        return True
+
     def close(self) -> None:
         """Close the runtime. The file stays as it is."""
         self._runtime.close()
@@ -298,6 +322,14 @@ class _BranchView:
         self._session = session
         self._provider_name = provider_name
         self._lock = threading.Lock()
+        self._begin_anew()
+
+    def forget(self) -> None:
+        """Keep nothing: what is asked for next is made of all entries once more."""
+        with self._lock:
+            self._begin_anew()
+
+    def _begin_anew(self) -> None:
         self._branch: list[Entry] = []
         self._decoded: list[TranscriptEntry] = []
         self._counted: list[Entry] = []

@@ -2,7 +2,8 @@
 
 Owns every write to a session file: how a file begins, the one whole line that an append adds, the
 migration of an old version, and noticing that another program wrote. Memory stays in line with the
-file: an entry that was not written is no parent of a later one. Knows nothing of what entries say.
+file: an entry that was not written is no parent of a later one. Between two uses the entries may
+rest in the file alone (``rest``). Knows nothing of what entries say.
 """
 
 from __future__ import annotations
@@ -13,6 +14,7 @@ import re
 import threading
 import uuid
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, BinaryIO, Final, TypeVar
@@ -31,12 +33,25 @@ from enso.host.session_log import (
     read_session,
 )
 from enso.host.session_migration import write_migrated
+from enso.host.session_rest import read_as_it_was
 from enso.host.session_write import FileStamp, append_whole, create_whole, stamp_of
 
 _FIELDS_FIRST: Final = ("custom", "custom_message")
 _LONGEST_DIRECTORY_NAME: Final = 200
 
 Result = TypeVar("Result")
+
+
+@dataclass(slots=True)
+class _Known:
+    """What is in memory of a file that does not rest: its entries, and their ids."""
+
+    entries: list[Entry]
+    ids: set[str]
+
+
+def _known(entries: list[Entry]) -> _Known:
+    return _Known(entries, {entry["id"] for entry in entries})
 
 
 class SessionFile:
@@ -207,12 +222,55 @@ class SessionFile:
             self._adopt(log)
             self._stamp, self._foreign = stamp, False
 
-    def _adopt(self, log: SessionLog) -> None:
+    def _adopt(self, log: SessionLog) -> _Known:
+        known = _known(log.entries)
         self._header = log.header
-        self._entries = log.entries
+        self._in_memory: _Known | None = known
         self._skipped = log.skipped
-        self._ids = {entry["id"] for entry in log.entries}
         self._leaf_id: str | None = log.entries[-1]["id"] if log.entries else None
+        return known
+
+    # -- resting ----------------------------------------------------------------------------------
+
+    @property
+    def weight(self) -> int:
+        """How many bytes of the file are held as entries; 0 while it rests, or has no file."""
+        with self._lock:
+            return self._stamp.size if self._stamp is not None and self._in_memory else 0
+
+    def rest(self) -> bool:
+        """Let go of the entries until they are asked for again; the leaf stays where it is.
+
+        False when they cannot be read again just as they are: there is no file, or another program
+        wrote into it between two entries of ours.
+        """
+        with self._lock:
+            if self._stamp is None or self._foreign:
+                return False
+            self._in_memory = None
+            return True
+
+    def _awake(self) -> _Known:
+        """The entries, read again where they rest. Raises ``SessionUnreadable``."""
+        if self._in_memory is not None:
+            return self._in_memory
+        leaf_id = self._leaf_id
+        log, as_it_was = read_as_it_was(self._path, self._stamp)
+        if log is None or not log.header.writable or log.header.id != self.thread_id:
+            raise SessionUnreadable(self.thread_id, "The thread's file is gone, or is another.")
+        known = self._adopt(log)
+        self._foreign = not as_it_was
+        if leaf_id is None or leaf_id in known.ids:
+            self._leaf_id = leaf_id
+        return known
+
+    @property
+    def _entries(self) -> list[Entry]:
+        return self._awake().entries
+
+    @property
+    def _ids(self) -> set[str]:
+        return self._awake().ids
 
     # -- a file that another program writes -------------------------------------------------------
 
@@ -247,8 +305,7 @@ class SessionFile:
         """
         with self._lock:
             known = {entry["id"]: entry for entry in self._entries}
-            self._entries = [known.get(entry["id"], entry) for entry in entries]
-            self._ids = {entry["id"] for entry in entries}
+            self._in_memory = _known([known.get(entry["id"], entry) for entry in entries])
             self._leaf_id = entries[-1]["id"] if entries else None
             return [entry for entry in self._entries if entry["id"] not in known]
 
@@ -289,6 +346,7 @@ class SessionFile:
         with self._lock:
             if self._stamp is not None:
                 self._prepare_file()
+                self._awake()
             entry = self._build(type, fields, entry_id or self.new_entry_id())
             line = self._dump(entry)
             if self._stamp is not None:

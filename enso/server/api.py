@@ -37,15 +37,15 @@ def _summary(services: Services, slot: Slot) -> wire.ThreadSummary | None:
     live = slot.live
     if live is None:
         return None
-    seen = live.hosted.inspect()
-    project = services.projects.of(seen.cwd)
+    cwd, session_file = live.state.cwd, live.hosted.session_file
+    project = services.projects.of(cwd)
     return wire.ThreadSummary(
         thread_id=slot.thread_id,
-        project_id=project.id if project is not None else str(seen.cwd),
+        project_id=project.id if project is not None else str(cwd),
         busy=live.busy,
         generation=live.generation,
         last_activity_at=iso_seconds(live.last_activity),
-        session_file=str(seen.session_file) if seen.session_file else None,
+        session_file=str(session_file) if session_file else None,
     )
 
 

@@ -43,6 +43,7 @@ from enso.server.reading import Reader
 from enso.server.recent_log import RecentLog
 from enso.server.registry import ThreadRegistry
 from enso.server.render import Renderer
+from enso.server.resting import MOST_HELD
 from enso.server.security import guard
 from enso.server.services import Services, TrashTitles
 from enso.server.static_files import keep_versions, static_urls
@@ -63,6 +64,7 @@ class Limits:
 
     idle_seconds: float = 600
     heartbeat_seconds: float = HEARTBEAT_SECONDS
+    most_held: int = MOST_HELD
     follows: int = MAX_FOLLOWS
 
 
@@ -94,6 +96,7 @@ class EnsoServer:
         self.registry = ThreadRegistry(
             host=host,
             idle_seconds=limits.idle_seconds,
+            most_held=limits.most_held,
             publish=press.publish,
             rail_changed=self._news.report,
         )

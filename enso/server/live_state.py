@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import time
 from collections import deque
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, NamedTuple, assert_never
 
@@ -80,8 +81,24 @@ class StreamingMessage:
         )
 
 
+Inspect = Callable[[], contract.HostedThreadInspection]
+
+
+class _Branch:
+    """The branch of a thread: its entries, and the messages that they are."""
+
+    def __init__(self, inspection: contract.HostedThreadInspection) -> None:
+        self.entries: list[transcript.TranscriptEntry] = list(inspection.entries)
+        self.assembler = reading.MessageAssembler(labels=inspection.labels)
+        for entry in self.entries:
+            self.assembler.feed(entry)
+
+
 class LiveState:
-    """The branch, what streams, and the spend of one live thread."""
+    """The branch, what streams, and the spend of one live thread.
+
+    ``inspect`` has the branch read again that was let go of by ``rest``.
+    """
 
     def __init__(
         self,
@@ -89,10 +106,10 @@ class LiveState:
         inspection: contract.HostedThreadInspection,
         usage: transcript.Usage,
         permission_mode: contract.PermissionModeState,
+        inspect: Inspect,
     ) -> None:
         self.cwd = inspection.cwd
         self.name = inspection.name
-        self.entries: list[transcript.TranscriptEntry] = list(inspection.entries)
         self.usage = usage
         self.permission_mode = permission_mode
         self.streaming: StreamingMessage | None = None
@@ -101,9 +118,33 @@ class LiveState:
         self.activity: contract.Activity | None = None
         self.surface = contract.Surface()
         self._callers: dict[str, str] = {}
-        self._assembler = reading.MessageAssembler(labels=inspection.labels)
-        for entry in self.entries:
-            self._assembler.feed(entry)
+        self._inspect = inspect
+        self._branch: _Branch | None = _Branch(inspection)
+
+    @property
+    def entries(self) -> list[transcript.TranscriptEntry]:
+        """The branch, read again where it rests."""
+        return self._awake.entries
+
+    @property
+    def _assembler(self) -> reading.MessageAssembler:
+        return self._awake.assembler
+
+    @property
+    def _awake(self) -> _Branch:
+        if self._branch is None:
+            self._branch = _Branch(self._inspect())
+        return self._branch
+
+    def wake(self) -> None:
+        """Have the branch in memory, before it grows. Raises what reading it again raises."""
+        _ = self._awake
+
+    def rest(self) -> None:
+        """Let go of the branch while nothing runs; what waits and is shown stays."""
+        if self.streaming is None and not self.running:
+            self._branch = None
+            self._callers.clear()
 
     def messages(self) -> list[wire.Message]:
         """The messages so far, the one that streams last; a fresh list."""
@@ -197,7 +238,7 @@ class LiveState:
     @property
     def running(self) -> bool:
         """Whether a run is in flight, for what calls without a result are."""
-        return self._assembler.running
+        return self._branch is not None and self._branch.assembler.running
 
     def _store(self, entry: transcript.TranscriptEntry, streamed_as: str) -> list[Change]:
         if streamed_as and self._rename(entry, streamed_as):

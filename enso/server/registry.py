@@ -10,6 +10,7 @@ import logging
 import threading
 import time
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from functools import partial
 from pathlib import Path
 from typing import Final, TypeVar
@@ -22,6 +23,7 @@ from enso.server.live_state import Change, LiveState, LiveThread
 from enso.server.pump import Pace, Pump
 from enso.server.reaper import Reaper
 from enso.server.refusals import Refused
+from enso.server.resting import LOOK_AGAIN_SECONDS, MOST_HELD, Held, to_rest
 from enso.server.slots import PromptMemory, Slot, Slots
 from enso.server.status import cold_status, live_status
 
@@ -49,11 +51,13 @@ class ThreadRegistry:
         *,
         host: contract.AgentHost,
         idle_seconds: float,
+        most_held: int = MOST_HELD,
         publish: Publish,
         rail_changed: Callable[[frozenset[str]], None],
     ) -> None:
         self._host = host
         self._idle_seconds = idle_seconds
+        self._most_held = most_held
         self._publish = publish
         self._rail_changed = rail_changed
         self._slots = Slots()
@@ -202,6 +206,7 @@ class ThreadRegistry:
             if slot.live is None:
                 raise Refused(409, "not-live", "This thread is not live: nothing runs or waits.")
             try:
+                slot.live.state.wake()
                 return action(slot.live.hosted)
             except contract.HostError as refused:
                 raise Refused(refused.status, refused.code, str(refused)) from refused
@@ -239,6 +244,7 @@ class ThreadRegistry:
         if slot.live is not None and not slot.live.busy and slot.live.hosted.changed_elsewhere():
             self._reopen(slot)
         if slot.live is not None:
+            self._wake(slot.live)
             return slot.live, False
         return self._build(slot, new_session_directory), True
 
@@ -253,11 +259,20 @@ class ThreadRegistry:
         return live
 
     @staticmethod
+    def _wake(live: LiveThread) -> None:
+        """Have its branch in memory before anything is added to it; raises ``Refused``."""
+        try:
+            live.state.wake()
+        except contract.HostError as refused:
+            raise Refused(refused.status, refused.code, str(refused)) from refused
+
+    @staticmethod
     def _fold(hosted: contract.HostedThread) -> LiveState:
         return LiveState(
             inspection=hosted.inspect(),
             usage=hosted.usage(),
             permission_mode=hosted.permission_mode(),
+            inspect=hosted.inspect,
         )
 
     # -- events ---------------------------------------------------------------------------------
@@ -372,8 +387,12 @@ class ThreadRegistry:
         self._reaper.notice()
 
     def _let_go_of_idle(self) -> float | None:
-        """Let go of every thread whose idle time is over; return the seconds until the next is."""
+        """Let go of every thread whose idle time is over; return the seconds until the next is.
+
+        Of those that stay held, the ones that were not used for long rest.
+        """
         waits: list[float] = []
+        held: list[Held] = []
         for thread_id in self.live_ids():
             with self.at(thread_id) as slot:
                 live = slot.live
@@ -382,11 +401,22 @@ class ThreadRegistry:
                 left = live.idle_until - time.monotonic()
                 if left > 0:
                     waits.append(left)
+                    held.append(Held(thread_id, live.last_activity, live.hosted.weight))
                     continue
-                self._publish(slot, [Change(cold_status(live.state.entries))])
+                with suppress(contract.HostError):  # its log may be gone, which is told elsewhere
+                    if len(slot.follows):
+                        self._publish(slot, [Change(cold_status(live.state.entries))])
                 self._close(slot)
             self._rail_changed(frozenset({thread_id}))
-        return min(waits, default=None)
+        for thread_id in to_rest(held, self._most_held):
+            self._rest(thread_id)
+        return min([LOOK_AGAIN_SECONDS, *waits]) if waits else None
+
+    def _rest(self, thread_id: str) -> None:
+        with self.at(thread_id) as slot:
+            live = slot.live
+            if live is not None and not live.busy and live.hosted.rest():
+                live.state.rest()
 
     @staticmethod
     def _close(slot: Slot) -> None:

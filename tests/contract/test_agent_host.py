@@ -568,6 +568,50 @@ def test_the_spend_is_the_same_live_and_cold(store: Store) -> None:
     assert (read.usage.input, read.usage.output) == (20, 10)
 
 
+# -- resting --------------------------------------------------------------------------------------
+
+
+def test_a_thread_that_rests_answers_as_before_and_goes_on_where_it_was(store: Store) -> None:
+    """What its log holds weighs nothing meanwhile; nothing is lost, doubled or moved by it."""
+    store.put("t1", ("user", "Hi"), ("assistant", "Hello."), ("user", "More"), mode="plan")
+    run = Run(store.host.create_session("t1", never))
+    run.prompt("Go on")
+    thread, entries = run.thread, run.thread.inspect().entries
+    run.thread.runtime.go_to(entries[2].id)
+    before = thread.inspect(), thread.usage(), thread.tree(), thread.permission_mode()
+    assert thread.weight
+    assert thread.rest()
+    assert (thread.weight, thread.emitted_events()) == (0, [])
+    assert thread.session_file == before[0].session_file
+    assert not thread.changed_elsewhere()
+    assert (thread.inspect(), thread.usage(), thread.tree(), thread.permission_mode()) == before
+    assert thread.weight
+    assert thread.rest()
+    run.prompt("Elsewhere")
+    assert texts(thread.inspect().entries)[:3] == ["Hi", "Hello.", "Elsewhere"]
+    assert len(thread.tree().entries) == len(before[2].entries) + 2
+
+
+def test_a_thread_that_rests_notices_another_program(store: Store) -> None:
+    """Until it is opened anew it shows what was there when it went to rest."""
+    store.put("t1", ("user", "Hi"), ("assistant", "Hello."))
+    thread = store.host.create_session("t1", never)
+    before = thread.inspect().entries
+    assert thread.rest()
+    store.append("t1", ("user", "From elsewhere"))
+    assert thread.changed_elsewhere()
+    assert thread.inspect().entries == before
+
+
+def test_a_thread_without_a_log_does_not_rest(store: Store) -> None:
+    """What is in memory alone is not let go of."""
+    thread = store.host.create_session(new_thread_id(), lambda: store.project)
+    thread.runtime.set_mode("plan")
+    assert not thread.rest()
+    assert (thread.weight, thread.session_file) == (0, None)
+    assert thread.permission_mode().mode == "plan"
+
+
 # -- another writer -------------------------------------------------------------------------------
 
 

@@ -716,6 +716,7 @@ class FakeThread:
         self.scripted = ScriptedRuntime(_MemoryLog(host, live), host.script, model=model)
         self._runtime = RecordingRuntime(self.scripted)
         self.closed = False
+        self.rests = threading.Event()
 
     @property
     def runtime(self) -> RecordingRuntime:
@@ -729,13 +730,14 @@ class FakeThread:
 
     def inspect(self) -> HostedThreadInspection:
         """The branch, and where it would be kept."""
+        self.rests.clear()
         live = self._live
         path = Path("/nowhere") / live.id
         return HostedThreadInspection(
             session_id=live.id,
             cwd=live.directory,
             session_dir=path.parent,
-            session_file=path if self._host.has(live.id) else None,
+            session_file=self.session_file,
             entries=tuple(live.entries),
             commands=tuple(command.name for command in COMMANDS),
             name=live.name,
@@ -798,6 +800,25 @@ class FakeThread:
         version = self._host.version(self._live.id)
         never_stored = version is None and self._live.version == 0
         return not never_stored and version != self._live.version
+
+    @property
+    def session_file(self) -> Path | None:
+        """Where it would be kept."""
+        return Path("/nowhere") / self._live.id if self._host.has(self._live.id) else None
+
+    @property
+    def weight(self) -> int:
+        """Four bytes an entry, until it rests."""
+        stored = self._host.has(self._live.id)
+        return 4 * len(self._live.entries) if stored and not self.rests.is_set() else 0
+
+    def rest(self) -> bool:
+        """Forget what was told; the entries are the host's own."""
+        if not self._host.has(self._live.id):
+            return False
+        self.rests.set()
+        self._runtime.forget_events()
+        return True
 
     def close(self) -> None:
         """Close the runtime."""

@@ -394,6 +394,59 @@ def test_a_change_is_not_forgotten_by_an_own_append(begun: SessionFile) -> None:
     assert begun.leaf_id == entry["id"]
 
 
+# -- resting --------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("recorded", OPENABLE, ids=str)
+def test_what_rested_is_read_again_as_it_was(recorded: Recorded, tmp_path: Path) -> None:
+    """Each kind of damage and every version: entries and branch are those of before, and an append
+    continues them."""
+    session = SessionFile.open(place(recorded, tmp_path))
+    entries, branch = session.entries(), session.branch()
+    assert session.weight
+    assert session.rest()
+    assert not session.weight
+    foreign(session.path)
+    assert (session.entries(), session.branch()) == (entries, branch)
+    assert session.rest()
+    entry = session.append("message", USER)
+    assert entry["parentId"] == (branch[-1]["id"] if branch else None)
+    assert session.entries()[-1] == entry
+    assert [e["id"] for e in session.branch()] == [e["id"] for e in (*branch, entry)]
+
+
+def test_what_another_program_wrote_between_our_entries_does_not_rest(begun: SessionFile) -> None:
+    """The file up to its end is not what is in memory: it would be read as more than that."""
+    foreign(begun.path)
+    begun.append("message", USER)
+    entries = begun.entries()
+    assert not begun.rest()
+    assert begun.entries() == entries
+
+
+def test_a_file_that_is_replaced_while_it_rests_is_a_change(begun: SessionFile) -> None:
+    """What is there now is shown, and the next prompt is told to open it anew."""
+    assert begun.rest()
+    header = begun.path.read_bytes().splitlines()[0]
+    copy = begun.path.with_suffix(".copy")
+    copy.write_bytes(header + b"\n")
+    foreign(copy)
+    copy.replace(begun.path)
+    assert [entry["id"] for entry in begun.branch()] == ["foreign1"]
+    assert begun.changed_elsewhere()
+
+
+def test_a_file_that_goes_while_it_rests_is_an_expected_refusal(begun: SessionFile) -> None:
+    """Neither read nor written, each in its words."""
+    assert begun.rest()
+    begun.path.unlink()
+    with pytest.raises(SessionUnreadable):
+        begun.entries()
+    with pytest.raises(SessionNotWritten, match="gone"):
+        begun.append("message", USER)
+    assert begun.changed_elsewhere()
+
+
 def test_an_append_during_a_run_stays_on_its_own_branch(begun: SessionFile) -> None:
     """What another program appends in between is no parent of an answer made for another."""
     leaf = begun.leaf_id

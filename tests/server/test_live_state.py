@@ -21,7 +21,12 @@ def state() -> LiveState:
         entries=(),
         commands=(),
     )
-    live = LiveState(inspection=inspection, usage=transcript.Usage(), permission_mode=fresh_mode())
+    live = LiveState(
+        inspection=inspection,
+        usage=transcript.Usage(),
+        permission_mode=fresh_mode(),
+        inspect=lambda: inspection,
+    )
     live.begin_run()
     return live
 

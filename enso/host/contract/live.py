@@ -112,6 +112,25 @@ class HostedThread(Protocol):
         """Whether another process changed the thread's log since this one last read or wrote it."""
         ...
 
+    @property
+    def session_file(self) -> Path | None:
+        """Where the log is kept; ``None`` until the file exists. Reads nothing."""
+        ...
+
+    @property
+    def weight(self) -> int:
+        """How many bytes of its log this thread holds in memory and could let ``rest``; or 0."""
+        ...
+
+    def rest(self) -> bool:
+        """Let go of what the log holds, while nothing runs; whoever asks for it has it read again.
+
+        Everything is answered as before but ``emitted_events``, of which there are none until the
+        next run, and what is asked for raises ``SessionUnreadable`` once the log is gone. False
+        when nothing can be let go of.
+        """
+        ...
+
     def close(self) -> None:
         """Close the runtime and let go of the log."""
         ...
