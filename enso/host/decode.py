@@ -10,7 +10,6 @@ from collections.abc import Callable, Iterable
 from typing import Any, Final, cast
 
 from enso.host.json_lines import clean_text, plain
-from enso.host.refusals import read_refusal
 from enso.host.stored_values import (
     NOTHING,
     Stored,
@@ -112,6 +111,8 @@ def _assistant(entry: Stored, message: Stored, providers: ProviderNames) -> Tran
     stop_reason = stop_reason_of(message.get("stopReason"))
     refusal = None
     if stop_reason == "error":
+        from enso.host.refusals import read_refusal  # noqa: PLC0415 - few messages are one
+
         refusal = read_refusal(
             provider_name=providers(provider),
             model=model,

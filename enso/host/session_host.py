@@ -10,12 +10,12 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from contextlib import suppress
 from dataclasses import replace
+from functools import cached_property
 from pathlib import Path
-from typing import Protocol, runtime_checkable
+from typing import TYPE_CHECKING, Protocol, runtime_checkable
 from weakref import WeakValueDictionary
 
 from enso.host.cache_directory import CacheDirectory
-from enso.host.context import request_detail
 from enso.host.contract import (
     BranchRequestDetail,
     ChangeListener,
@@ -45,7 +45,6 @@ from enso.host.contract import (
     ThreadTree,
 )
 from enso.host.decode import decode_entry
-from enso.host.hosted_thread import SessionThread
 from enso.host.modes import fresh_mode, stored_mode
 from enso.host.pages import page_of
 from enso.host.project_files import fitting_files
@@ -63,10 +62,12 @@ from enso.host.session_scans import SessionScans
 from enso.host.session_tail import Counters
 from enso.host.session_trash import SessionTrash
 from enso.host.session_watch import SessionWatch
-from enso.host.whole_readings import WholeReadings
 from enso.projects import Projects
 from enso.thread_ids import is_thread_id, refused_id_sentence
 from enso.transcript import ImagePart, TranscriptEntry, image_of
+
+if TYPE_CHECKING:
+    from enso.host.whole_readings import WholeReadings
 
 
 class RuntimeFactory(Protocol):
@@ -140,13 +141,19 @@ class SessionHost:
         self._watch = SessionWatch(self._sessions_dir, self._listing)
         self._scans = SessionScans()
         self._pages = SessionPages(runtimes.provider_name)
-        self._whole = WholeReadings(self._pages.counters, runtimes.provider_name)
         self._trash = SessionTrash(agent_dir, projects)
         self._finder = Finder(
             self._cache.path / "search.sqlite", self._listing.rows, self._listing.listed
         )
         self._open_files: WeakValueDictionary[str, SessionFile] = WeakValueDictionary()
         self._unstored_forks: dict[str, SessionFile] = {}
+
+    @cached_property
+    def _whole(self) -> WholeReadings:
+        """Loaded by who reads a whole thread: a page does not."""
+        from enso.host.whole_readings import WholeReadings  # noqa: PLC0415
+
+        return WholeReadings(self._pages.counters, self._runtimes.provider_name)
 
     # -- live -------------------------------------------------------------------------------------
 
@@ -170,6 +177,8 @@ class SessionHost:
         else:
             session = self._create(thread_id, new_session_directory())
         self._open_files[thread_id] = session
+        from enso.host.hosted_thread import SessionThread  # noqa: PLC0415 - no page needs it
+
         runtime = self._runtimes.build(session)
         return SessionThread(session, runtime, self._runtimes.provider_name)
 
@@ -295,6 +304,8 @@ class SessionHost:
         self, thread_id: str, request: RequestNumber
     ) -> BranchRequestDetail | None:
         """One request element by element; read cold."""
+        from enso.host.context import request_detail  # noqa: PLC0415 - no page needs it
+
         found = self._read(thread_id)
         return request_detail(found[1].branch(), request) if found is not None else None
 

@@ -13,8 +13,6 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Final
 
-from watchfiles import watch
-
 from enso.host.contract import ChangeListener
 from enso.host.session_files import linked_directories
 from enso.host.session_listing import SessionListing
@@ -98,6 +96,8 @@ class SessionWatch:
         compared: what happened before is not told. So they are now and then, as a watch may miss
         something.
         """
+        from watchfiles import watch  # noqa: PLC0415 - in its own worker: no page waits for it
+
         watched = self._to_watch()
         before = [_inode(path) for path in watched]
         inside = watched[0] == self._sessions_dir

@@ -15,8 +15,6 @@ from pydantic import BaseModel
 from enso import thread_ids, wire
 from enso.host.contract import PromptImage
 from enso.server.bodies import json_body
-from enso.server.contexts import read_context, read_entry, read_request
-from enso.server.inspection import inspection
 from enso.server.models import model_choices
 from enso.server.pages import MAX_QUERY
 from enso.server.prompts import checked_id, start_prompt
@@ -109,6 +107,8 @@ def _add_readings(api: Blueprint, services: Services) -> None:
         with services.registry.at(thread_id) as slot:
             if slot.live is None:
                 raise Refused(404, "not-live", "This thread is not live on this server.")
+            from enso.server.inspection import inspection  # noqa: PLC0415
+
             return json_answer(inspection(thread_id, slot.live))
 
     @api.get("/threads/<thread_id>/commands")
@@ -118,14 +118,20 @@ def _add_readings(api: Blueprint, services: Services) -> None:
 
     @api.get("/threads/<thread_id>/context")
     def context(thread_id: str) -> Response:  # pyright: ignore[reportUnusedFunction]
+        from enso.server.contexts import read_context  # noqa: PLC0415
+
         return json_answer(read_context(services, thread_id))
 
     @api.get("/threads/<thread_id>/context/<request_id>")
     def detail(thread_id: str, request_id: str) -> Response:  # pyright: ignore[reportUnusedFunction]
+        from enso.server.contexts import read_request  # noqa: PLC0415
+
         return json_answer(read_request(services, thread_id, request_id))
 
     @api.get("/threads/<thread_id>/entries/<path:entry_id>")
     def entry(thread_id: str, entry_id: str) -> Response:  # pyright: ignore[reportUnusedFunction]
+        from enso.server.contexts import read_entry  # noqa: PLC0415
+
         return json_answer(read_entry(services, thread_id, entry_id))
 
     @api.get("/threads/<thread_id>/history")

@@ -18,16 +18,15 @@ from enso.projects import Projects
 from enso.server import (
     actions,
     api,
+    behind_routes,
     commands,
     downloads,
     finding,
-    inspection_pages,
+    follow_routes,
     lists,
     pages,
     picture_pages,
     resources,
-    socket,
-    stats_page,
     tree_pages,
 )
 from enso.server.agui import routes as agui_routes
@@ -47,6 +46,7 @@ from enso.server.resting import MOST_HELD
 from enso.server.security import guard
 from enso.server.services import Services, TrashTitles
 from enso.server.static_files import keep_versions, static_urls
+from enso.server.url_rules import MatchingRule
 from enso.urls import Urls
 
 MAX_BODY = 32 * 1024 * 1024
@@ -158,10 +158,10 @@ def _flask(services: Services, doors: Doors) -> Flask:
         static_url_path="/static",  # not the folder's name: a wheel has it under another
         template_folder=None,
     )
+    app.url_rule_class = MatchingRule
     app.config["MAX_CONTENT_LENGTH"] = MAX_BODY
     app.config["MAX_FORM_MEMORY_SIZE"] = MAX_BODY
     app.config["MAX_FORM_PARTS"] = MAX_FORM_PARTS
-    app.config["SOCK_SERVER_OPTIONS"] = socket.SOCK_SERVER_OPTIONS
     guard(app, doors)
     keep_versions(app, resources.static_dir())
     compress_pages(app)
@@ -171,10 +171,9 @@ def _flask(services: Services, doors: Doors) -> Flask:
     app.register_blueprint(pages.blueprint(services))
     app.register_blueprint(lists.blueprint(services))
     app.register_blueprint(finding.blueprint(services))
-    app.register_blueprint(inspection_pages.blueprint(services))
+    app.register_blueprint(behind_routes.blueprint(services))
     app.register_blueprint(picture_pages.blueprint(services))
     app.register_blueprint(tree_pages.blueprint(services))
-    app.register_blueprint(stats_page.blueprint(services))
     app.register_blueprint(commands.blueprint(services))
     app.register_blueprint(actions.page_blueprint(services))
     app.register_blueprint(api.blueprint(services))
@@ -183,7 +182,7 @@ def _flask(services: Services, doors: Doors) -> Flask:
     app.register_blueprint(downloads.page_blueprint(services))
     app.register_blueprint(downloads.blueprint(services, prefix="", name="downloads"))
     app.register_blueprint(downloads.blueprint(services, prefix="/api", name="api-downloads"))
-    socket.register(app, services)
+    follow_routes.register(app, services)
     return app
 
 

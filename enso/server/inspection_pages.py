@@ -1,8 +1,8 @@
-"""GET: what is behind a thread: its entries as they are stored, and what the model was shown.
+"""What is behind a thread: its entries as they are stored, and what the model was shown.
 
-Each is a page of its own, and for the pane's drawer a fragment. A route reads, has a view made and
-renders it; nothing here builds a thread. A page costs one read of the thread, whichever part of it
-is shown.
+Each is a page of its own, and for the pane's drawer a fragment. A page is read, made a view of and
+rendered; nothing here builds a thread. It costs one read of the thread, whichever part of it is
+shown. The routes are in ``enso.server.behind_routes``.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Final
 
-from flask import Blueprint, Response, request
+from flask import Response, request
 
 from enso import transcript, wire
 from enso.host import contract
@@ -71,35 +71,31 @@ class _Held:
     events: list[wire.EmittedEvent]
 
 
-def blueprint(services: Services) -> Blueprint:
-    """The routes of this module over one server's parts."""
-    pages = Blueprint("inspection", __name__)
+def entries_page(services: Services, thread_id: str) -> Response:
+    """The entries of a thread's branch, and where it is kept."""
+    view = _entries_view(_behind(services, thread_id), _held(services, thread_id))
+    return _answer(services, "_entries.html", view)
 
-    @pages.get("/threads/<thread_id>/entries")
-    def entries(thread_id: str) -> Response:  # pyright: ignore[reportUnusedFunction]
-        view = _entries_view(_behind(services, thread_id), _held(services, thread_id))
-        return _answer(services, "_entries.html", view)
 
-    @pages.get("/threads/<thread_id>/entries/<path:entry_id>")
-    def entry(thread_id: str, entry_id: str) -> Response:  # pyright: ignore[reportUnusedFunction]
-        stored = read_entry(services, thread_id, entry_id)
-        view = EntryView(behind=_behind(services, thread_id), entry=stored)
-        return _answer(services, "_entry.html", view)
+def entry_page(services: Services, thread_id: str, entry_id: str) -> Response:
+    """One entry as it is stored; raises ``Refused`` 404 for one that is not there."""
+    stored = read_entry(services, thread_id, entry_id)
+    view = EntryView(behind=_behind(services, thread_id), entry=stored)
+    return _answer(services, "_entry.html", view)
 
-    @pages.get("/threads/<thread_id>/context")
-    def context(thread_id: str) -> Response:  # pyright: ignore[reportUnusedFunction]
-        _, branch = read_branch(services, thread_id)
-        view = _context_view(services, _behind(services, thread_id), branch)
-        return _answer(services, "_context.html", view)
 
-    @pages.get("/threads/<thread_id>/context/<request_id>")
-    def detail(thread_id: str, request_id: str) -> Response:  # pyright: ignore[reportUnusedFunction]
-        found = read_request(services, thread_id, request_id)
-        return _answer(
-            services, "_request.html", _request_view(_behind(services, thread_id), found)
-        )
+def context_page(services: Services, thread_id: str) -> Response:
+    """The requests of a thread, and how large each was."""
+    _, branch = read_branch(services, thread_id)
+    view = _context_view(services, _behind(services, thread_id), branch)
+    return _answer(services, "_context.html", view)
 
-    return pages
+
+def request_page(services: Services, thread_id: str, request_id: str) -> Response:
+    """What the model was shown in one request; raises ``Refused`` 404 for one that is not there."""
+    found = read_request(services, thread_id, request_id)
+    view = _request_view(_behind(services, thread_id), found)
+    return _answer(services, "_request.html", view)
 
 
 def _answer(

@@ -1,8 +1,8 @@
-"""GET: what a thread used, as a page or as the inside of the pane. Looking builds nothing."""
+"""What a thread used, as a page or as the inside of the pane. Looking builds nothing."""
 
 from __future__ import annotations
 
-from flask import Blueprint, Response, request
+from flask import Response, request
 
 from enso import wire
 from enso.server.htmx import HtmxRequest
@@ -28,20 +28,13 @@ MORE_ROWS = 2000
 """Rows of a table at first, and at most: the whole is there as JSON."""
 
 
-def blueprint(services: Services) -> Blueprint:
-    """The route of this module over one server's parts."""
-    page = Blueprint("stats", __name__)
-
-    @page.get("/threads/<thread_id>/stats")
-    def stats(thread_id: str) -> Response:  # pyright: ignore[reportUnusedFunction]
-        """What a thread used, as a page or into the pane."""
-        shown = min(max(request.args.get("shown", SHOWN_ROWS, type=int), 1), MORE_ROWS)
-        told = services.stats(thread_id, newest=shown)
-        whole = not HtmxRequest(request.headers).wants_fragment
-        view = _view(services, page_urls(), told, shown, whole=whole)
-        return html_answer(services.renderer.stats(view, page=whole))
-
-    return page
+def stats_page(services: Services, thread_id: str) -> Response:
+    """What a thread used, as a page or into the pane."""
+    shown = min(max(request.args.get("shown", SHOWN_ROWS, type=int), 1), MORE_ROWS)
+    told = services.stats(thread_id, newest=shown)
+    whole = not HtmxRequest(request.headers).wants_fragment
+    view = _view(services, page_urls(), told, shown, whole=whole)
+    return html_answer(services.renderer.stats(view, page=whole))
 
 
 def _view(

@@ -6,7 +6,6 @@ to, without making one. Nothing starts before the first prompt.
 
 from __future__ import annotations
 
-import asyncio
 import contextlib
 import threading
 from collections.abc import Callable, Coroutine, Mapping, Sequence
@@ -176,6 +175,8 @@ class BuiltinRuntimes:
         self, model: Model, branch: Sequence[Mapping[str, Any]], *, level: str, thread_id: str
     ) -> Request:
         """The request for the next message of a branch. Raises ``AnswerFailed``."""
+        import asyncio  # noqa: PLC0415
+
         from enso.host.runtimes.builtin.connection import Asked  # noqa: PLC0415
         from enso.host.runtimes.builtin.request import branch_request  # noqa: PLC0415
 
@@ -222,6 +223,8 @@ class BuiltinRuntimes:
 
     async def _reach(self, model: Model) -> tuple[Model, LibraryModel]:
         """The model with its endpoint, and the library's for one request to it."""
+        import asyncio  # noqa: PLC0415
+
         from enso.host.runtimes.builtin.request import reachable  # noqa: PLC0415
 
         configuration = self._files.current()

@@ -1,15 +1,18 @@
 """One worker with one event loop, in which all built-in threads run their requests.
 
-It starts with the first request, so that a server which only shows pages has none.
+It starts with the first request, so that a server which only shows pages has none, and has not
+loaded what it is made of.
 """
 
 from __future__ import annotations
 
-import asyncio
 import threading
 from collections.abc import Callable, Coroutine
 from concurrent.futures import Future
-from typing import Any, Final, TypeVar
+from typing import TYPE_CHECKING, Any, Final, TypeVar
+
+if TYPE_CHECKING:
+    import asyncio
 
 _Result = TypeVar("_Result")
 
@@ -33,6 +36,8 @@ class Worker:
 
     def submit(self, coroutine: Coroutine[Any, Any, _Result]) -> Future[_Result]:
         """Run a coroutine in the loop; returns at once. Raises ``WorkerClosed``."""
+        import asyncio  # noqa: PLC0415
+
         try:
             return asyncio.run_coroutine_threadsafe(coroutine, self._running_loop())
         except WorkerClosed:
@@ -58,6 +63,8 @@ class Worker:
             self._loop, self._closed = None, True
         if loop is None or thread is None:
             return
+        import asyncio  # noqa: PLC0415
+
         asyncio.run_coroutine_threadsafe(last(), loop).result(_CLOSING_SECONDS)
         loop.call_soon_threadsafe(loop.stop)
         thread.join(_CLOSING_SECONDS)
@@ -67,6 +74,8 @@ class Worker:
             if self._closed:
                 raise WorkerClosed
             if self._loop is None:
+                import asyncio  # noqa: PLC0415
+
                 self._loop = loop = asyncio.new_event_loop()
                 self._thread = threading.Thread(
                     target=_run, args=(loop,), name=self._name, daemon=True
@@ -76,6 +85,8 @@ class Worker:
 
 
 def _run(loop: asyncio.AbstractEventLoop) -> None:
+    import asyncio  # noqa: PLC0415
+
     asyncio.set_event_loop(loop)
     try:
         loop.run_forever()

@@ -26,7 +26,11 @@ _Shape = TypeVar("_Shape", bound=BaseModel)
 
 class _Stored(BaseModel):
     model_config = ConfigDict(
-        alias_generator=to_camel, populate_by_name=True, extra="ignore", frozen=True
+        alias_generator=to_camel,
+        populate_by_name=True,
+        extra="ignore",
+        frozen=True,
+        defer_build=True,
     )
 
 
