@@ -10,7 +10,7 @@ from __future__ import annotations
 import re
 from typing import Any, Final, cast
 
-from msgspec import UNSET, DecodeError, Raw, Struct, UnsetType, msgpack
+from msgspec import UNSET, Raw, Struct, UnsetType, msgpack
 from msgspec.json import Decoder
 
 from enso.host.context_size import (
@@ -24,7 +24,7 @@ from enso.host.context_size import (
 from enso.host.json_lines import parse_line, plain
 from enso.host.session_context import Stored, message_of
 from enso.host.session_log import Entry
-from enso.host.session_rows import Shape, StoredLine, WholeLine, whole_line
+from enso.host.session_rows import Shape, StoredLine, WholeLine, is_message_of, whole_line
 from enso.host.session_spend import ScannedUsage
 from enso.host.stored_values import count_of, milliseconds, object_of, text_of
 from enso.host.usage import read_usage
@@ -98,17 +98,6 @@ class _Message(Struct, gc=False):
 class _Line(StoredLine, gc=False):
     timestamp: str | int | float | None = None
     message: _Message | None = None
-
-
-_decode_line = Decoder(_Line).decode
-
-
-def _decode(raw: bytes) -> _Line | WholeLine:
-    """A line of a message of a conversation; any other is read whole."""
-    line = _decode_line(raw)
-    if line.type != "message" or line.message is None or line.message.role not in _SIZED:
-        raise DecodeError
-    return line
 
 
 def _row(line: _Line | WholeLine, entry_id: str, parent: str | None, _offset: int) -> ContextRow:
@@ -190,7 +179,8 @@ def _row_of_entry(entry: Entry, entry_id: str, parent: str | None) -> ContextRow
 
 
 CONTEXT: Final[Shape[_Line | WholeLine, ContextRow]] = Shape(
-    decode=_decode,
+    decode=Decoder(_Line).decode,
+    fits=is_message_of(_SIZED),
     line_of=whole_line,
     row=_row,
     unpack=msgpack.Decoder(list[ContextRow]).decode,

@@ -34,13 +34,60 @@ RowT = TypeVar("RowT", bound=PlacedRow)
 class ReadRows(NamedTuple, Generic[RowT]):
     """The rows of a file as it is now, which are the caller's own; the last id is the leaf's.
 
-    ``skipped`` counts damaged lines.
+    ``skipped`` counts damaged lines; ``consumed`` and ``torn`` say how far was read, as of
+    ``FileRows``.
     """
 
     header: Header
     rows: list[RowT]
     last_id: str | None
     skipped: int
+    consumed: int
+    torn: bool
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FileState:
+    """A file as it was when it was read: how far, and the ends of that."""
+
+    stamp: FileStamp | None = None
+    ends: tuple[bytes, bytes] = (b"", b"")
+
+    @classmethod
+    def of(cls, stream: BinaryIO) -> FileState:
+        """The state of a file that is to be read."""
+        return cls(stamp=_stamp(stream))
+
+    def is_of(self, stream: BinaryIO) -> bool:
+        """Whether the file did not change since."""
+        return self.stamp is not None and self.stamp == _stamp(stream)
+
+    def read_to(self, stream: BinaryIO, found: FileRows[Any] | None) -> FileState:
+        """The same state, once the file was read.
+
+        Another program may have written meanwhile: what was read of that is there, and the rest is
+        read from there.
+        """
+        if found is None or self.stamp is None:
+            return self
+        stamp = FileStamp(self.stamp.inode, found.consumed, self.stamp.mtime_ns)
+        return FileState(stamp=stamp, ends=_ends(stream, found.consumed))
+
+    def has_grown(self, stream: BinaryIO, found: FileRows[Any] | None) -> bool:
+        """Whether this is the file that was read, with more behind what was read of it."""
+        if found is None or self.stamp is None or not found.can_grow:
+            return False
+        now = _stamp(stream)
+        return (
+            now.grown_from(self.stamp)
+            and now.size > self.stamp.size
+            and _ends(stream, found.consumed) == self.ends
+        )
+
+
+def _stamp(stream: BinaryIO) -> FileStamp:
+    status = os.fstat(stream.fileno())
+    return FileStamp(status.st_ino, status.st_size, status.st_mtime_ns)
 
 
 @dataclass(slots=True)
@@ -48,10 +95,9 @@ class _Kept:
     """What is known of one kind of rows of one file. The lock is held while it is read."""
 
     lock: threading.Lock = field(default_factory=threading.Lock)
-    stamp: FileStamp | None = None
+    state: FileState = field(default_factory=FileState)
     found: FileRows[Any] | None = None  # without its rows
     packed: tuple[bytes, ...] = ()
-    ends: tuple[bytes, bytes] = (b"", b"")
 
     @property
     def size(self) -> int:
@@ -79,46 +125,30 @@ class KeptRows:
                 found = kept.found
         finally:
             self._let_go()
-        return (
-            ReadRows(found.header, rows, found.last_id, found.skipped)
-            if found is not None
-            else None
+        if found is None:
+            return None
+        return ReadRows(
+            found.header, rows, found.last_id, found.skipped, found.consumed, found.torn
         )
 
     def _read(self, kept: _Kept, stream: BinaryIO, shape: Shape[Any, RowT]) -> list[RowT]:
-        status = os.fstat(stream.fileno())
-        stamp = FileStamp(status.st_ino, status.st_size, status.st_mtime_ns)
-        if kept.stamp == stamp:
+        if kept.state.is_of(stream):
             return _unpacked(kept.packed, shape)
         earlier: FileRows[RowT] | None = None
-        if self._has_grown(kept, stream, stamp):
+        if kept.state.has_grown(stream, kept.found):
             earlier = kept.found
         else:
             kept.packed = ()
+        state = FileState.of(stream)
         before = _unpacked(kept.packed, shape)
         stream.seek(earlier.consumed if earlier is not None else 0)
         found = read_rows(stream, shape, self._counters, earlier)
+        kept.found, kept.state = found, state.read_to(stream, found)
         if found is None:
-            kept.stamp, kept.found = stamp, None
             return []
         kept.packed = (*kept.packed, msgpack.encode(found.rows))
-        kept.ends = _ends(stream, found.consumed)
         rows, found.rows = before + found.rows, []
-        # Another program may have written meanwhile: such rows are there, and read from again.
-        kept.stamp, kept.found = FileStamp(stamp.inode, found.consumed, stamp.mtime_ns), found
         return rows
-
-    @staticmethod
-    def _has_grown(kept: _Kept, stream: BinaryIO, stamp: FileStamp) -> bool:
-        """Whether this is the file that was read, with more behind what was read of it."""
-        found = kept.found
-        if found is None or kept.stamp is None or not found.can_grow:
-            return False
-        return (
-            stamp.grown_from(kept.stamp)
-            and stamp.size > kept.stamp.size
-            and (_ends(stream, found.consumed) == kept.ends)
-        )
 
     def _let_go(self) -> None:
         """Keep no more than is to be kept, the last used first."""

@@ -8,7 +8,8 @@ what the stored entry says, whatever types its fields have.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from bisect import bisect_right
+from collections.abc import Callable, Collection, Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import Any, BinaryIO, Final, Generic, Protocol, TypeVar
 
@@ -25,7 +26,12 @@ from enso.host.session_log import (
 from enso.host.session_tail import Counters
 from enso.thread_ids import is_thread_id
 
+NOWHERE: Final = -1
+"""The place of a row that there is not."""
+
 _NEWLINE: Final = 10
+_AT_ONCE: Final = 1 << 20
+"""Bytes of lines that are decoded together."""
 
 
 class StoredLine(Struct, gc=False):
@@ -45,6 +51,16 @@ class WholeLine(StoredLine, gc=False, kw_only=True):
 def whole_line(entry: Entry) -> WholeLine:
     """The line of an entry that was read whole."""
     return WholeLine(entry=entry)
+
+
+def is_message_of(roles: Collection[str]) -> Callable[[Any], bool]:
+    """Whether a decoded line is a message of one of these roles."""
+
+    def is_one(line: Any) -> bool:
+        message = line.message
+        return message is not None and line.type == "message" and message.role in roles
+
+    return is_one
 
 
 class PlacedRow(Protocol):
@@ -70,6 +86,7 @@ class Shape(Generic[LineT, RowT]):
     """One kind of reading: how a line is decoded, and the row that it becomes.
 
     ``decode`` raises for a line that does not fit; ``line_of`` makes the same of any stored entry.
+    A decoded line that ``fits`` refuses is read whole as well.
     ``row`` is given the line, its id, its parent and where it begins. ``unpack`` makes rows of what
     ``msgspec.msgpack`` made of them.
     """
@@ -78,6 +95,7 @@ class Shape(Generic[LineT, RowT]):
     line_of: Callable[[Entry], LineT]
     row: Callable[[LineT, str, str | None, int], RowT]
     unpack: Callable[[bytes], list[RowT]]
+    fits: Callable[[LineT], bool] | None = None
 
     def of_entry(self, entry: Entry, offset: int = 0) -> RowT:
         """The row of an entry that was read by other means, with its id and its parent."""
@@ -116,14 +134,16 @@ def read_rows(
     shape: Shape[LineT, RowT],
     counters: Counters,
     earlier: FileRows[RowT] | None = None,
+    take: Callable[[list[RowT]], None] | None = None,
 ) -> FileRows[RowT] | None:
     """The rows of a file; ``None`` when it is no session. Raises ``OSError``.
 
     With ``earlier`` rows of the same file, the stream stands behind them; they are added to.
+    Where ``take`` is given, it is given the rows as they are read, and they are not held.
     """
     found = earlier if earlier is not None else _begun(stream, counters)
     if found is not None:
-        _Walk(shape, found).take(stream, counters)
+        _Walk(shape, found).take(stream, counters, take or found.rows.extend)
     return found
 
 
@@ -146,7 +166,7 @@ def _begun(stream: BinaryIO, counters: Counters) -> FileRows[Any] | None:
 
 
 class _Walk(Generic[LineT, RowT]):
-    """Takes the lines behind the header, one after the other."""
+    """Takes the lines behind the header, many at once."""
 
     def __init__(self, shape: Shape[LineT, RowT], found: FileRows[RowT]) -> None:
         self._shape = shape
@@ -156,17 +176,29 @@ class _Walk(Generic[LineT, RowT]):
         if not self._regular:
             self._adopter.pass_by()  # the header, which version 1 counts as well
 
-    def take(self, stream: BinaryIO, counters: Counters) -> None:
+    def take(
+        self, stream: BinaryIO, counters: Counters, take: Callable[[list[RowT]], None]
+    ) -> None:
         """Take every line."""
-        found, decode, to_row = self._found, self._shape.decode, self._shape.row
-        offset, lines, add, regular = found.consumed, 0, found.rows.append, self._regular
-        for raw in stream:
-            lines += 1
-            try:
-                line = decode(raw) if regular else None
-            except (DecodeError, RecursionError):
-                line = None
-            if line is None or not line.id or line.type == "session":
+        found, begun = self._found, self._found.consumed
+        while raws := stream.readlines(_AT_ONCE):
+            counters.lines_parsed += len(raws)
+            rows = self._rows(raws)
+            found.torn = raws[-1][-1] != _NEWLINE
+            take(rows)
+        counters.bytes_read += found.consumed - begun
+
+    def _rows(self, raws: list[bytes]) -> list[RowT]:
+        found, to_row, fits = self._found, self._shape.row, self._shape.fits
+        rows: list[RowT] = []
+        offset, add = found.consumed, rows.append
+        for raw, line in zip(raws, self._lines(raws), strict=True):
+            if (
+                line is None
+                or not line.id
+                or line.type == "session"
+                or (fits is not None and not fits(line))
+            ):
                 row = self._take_parsed(raw, offset)
                 if row is not None:
                     add(row)
@@ -177,10 +209,24 @@ class _Walk(Generic[LineT, RowT]):
                 add(to_row(line, line.id, parent, offset))
                 found.last_id = line.id
             offset += len(raw)
-            found.torn = raw[-1] != _NEWLINE
-        counters.lines_parsed += lines
-        counters.bytes_read += offset - found.consumed
         found.consumed = offset
+        return rows
+
+    def _lines(self, raws: list[bytes]) -> Sequence[LineT | None]:
+        """The lines that fit, decoded; ``None`` for any other."""
+        decode = self._shape.decode
+        if not self._regular:
+            return [None] * len(raws)
+        try:
+            return list(map(decode, raws))
+        except (DecodeError, RecursionError):
+            return [self._line(raw) for raw in raws]
+
+    def _line(self, raw: bytes) -> LineT | None:
+        try:
+            return self._shape.decode(raw)
+        except (DecodeError, RecursionError):
+            return None
 
     def _take_parsed(self, raw: bytes, offset: int) -> RowT | None:
         """The row of any line, by way of the whole entry; ``None`` for one without an entry."""
@@ -198,30 +244,74 @@ class _Walk(Generic[LineT, RowT]):
 class RowTree(Generic[RowT]):
     """The rows of a file, each id once: where it came first, what was stored last.
 
-    ``places`` is where each id is in ``rows``. ``branch`` are the places from the root to the leaf,
-    the same branch as ``enso.host.session_log.branch_of``.
+    ``places`` is where each id is in ``rows``. ``starts`` are the places of those that do not
+    follow the row before them, in order: between two of them each row follows the one before.
+    ``above`` is the place of each one's parent, ``NOWHERE`` without one. ``branch`` are the places
+    from the root to the leaf, the same branch as ``enso.host.session_log.branch_of``: nothing is
+    above the first. ``leaf`` is the last of them, ``NOWHERE`` without one.
     """
 
     def __init__(self, rows: list[RowT], leaf_id: str | None) -> None:
         """Makes each id in ``rows`` unique."""
-        self.places = {row.id: place for place, row in enumerate(rows)}
+        self.places = dict(zip([row.id for row in rows], range(len(rows)), strict=True))
         if len(self.places) < len(rows):
             rows[:] = {row.id: row for row in rows}.values()
             self.places = {row.id: place for place, row in enumerate(rows)}
         self.rows = rows
+        self.starts, self.above = self._stretches()
         self.on_branch = bytearray(len(rows))
-        self.branch = self._walked(leaf_id)
+        self._ranges = self._walked(leaf_id)
 
-    def _walked(self, entry_id: str | None) -> list[int]:
-        rows, on_branch, branch = self.rows, self.on_branch, list[int]()
-        place = self.places.get(entry_id) if entry_id is not None else None
-        while place is not None and not on_branch[place]:
-            on_branch[place] = 1
-            branch.append(place)
-            parent = rows[place].parent
-            if place and rows[place - 1].id == parent:  # as of nearly every entry
-                place -= 1
+    @property
+    def branch(self) -> list[int]:
+        """The places from the root to the leaf."""
+        return [place for places in self._ranges for place in places]
+
+    def _place_of(self, entry_id: str | None) -> int:
+        if self.rows and self.rows[-1].id == entry_id:
+            return len(self.rows) - 1
+        return self.places.get(entry_id, NOWHERE) if entry_id is not None else NOWHERE
+
+    def _stretches(self) -> tuple[list[int], list[int]]:
+        ids, parents = [row.id for row in self.rows], [row.parent for row in self.rows]
+        pairs = enumerate(zip(ids, parents[1:], strict=False), 1)
+        starts = [0] if ids else []
+        starts += [at for at, (last, parent) in pairs if parent is not last and parent != last]
+        return starts, [self.places.get(parents[at] or "", NOWHERE) for at in starts]
+
+    def end_of(self, stretch: int) -> int:
+        """The place behind the last of a stretch."""
+        return self.starts[stretch + 1] if stretch + 1 < len(self.starts) else len(self.rows)
+
+    def stretch_of(self, place: int) -> int:
+        """Which stretch holds a place: the index of its start."""
+        return bisect_right(self.starts, place) - 1
+
+    def _walked(self, leaf_id: str | None) -> list[range]:
+        """The stretches of the branch, from its root on."""
+        ranges: list[range] = []
+        place = self.leaf = self._place_of(leaf_id)
+        while place != NOWHERE:
+            stretch = self.stretch_of(place)
+            start = self.starts[stretch]
+            met = self.on_branch.rfind(1, start, place + 1)
+            if met == place:  # a cycle closes here
+                break
+            first = start if met < 0 else met + 1
+            self.on_branch[first : place + 1] = b"\1" * (place + 1 - first)
+            ranges.append(range(first, place + 1))
+            place = self.above[stretch] if met < 0 else NOWHERE
+        ranges.reverse()
+        self._cut(ranges)
+        return ranges
+
+    def _cut(self, ranges: list[range]) -> None:
+        """Let nothing stand above the root of the branch, where a cycle was cut."""
+        if ranges:
+            root = ranges[0].start
+            stretch = self.stretch_of(root)
+            if self.starts[stretch] == root:
+                self.above[stretch] = NOWHERE
             else:
-                place = self.places.get(parent) if parent is not None else None
-        branch.reverse()
-        return branch
+                self.starts.insert(stretch + 1, root)
+                self.above.insert(stretch + 1, NOWHERE)

@@ -44,8 +44,12 @@ def scanned_usage(value: Any) -> ScannedUsage | None:
     return ScannedUsage(usage.input, usage.output, usage.cache_read, usage.cache_write, cost)
 
 
-def usage_of_scan(stored: ScannedUsage) -> Usage | None:
-    """A scanned usage in our type, by the one rule for what counts."""
+Counts = tuple[int, int, int, int, float, bool]
+"""A usage that counts: tokens sent, got, read from a cache, written to one; dollars; all known."""
+
+
+def counts_of_scan(stored: ScannedUsage) -> Counts:
+    """A scanned usage by the one rule for what counts."""
     sent, got, read, written = stored.input, stored.output, stored.cacheRead, stored.cacheWrite
     cost = stored.cost
     money = cost.total if cost is not None else 0
@@ -60,16 +64,18 @@ def usage_of_scan(stored: ScannedUsage) -> Usage | None:
         and 0 <= written <= _MOST_TOKENS
         and 0 <= money <= _MOST_DOLLARS
     ):
-        known = cost is None or not cost.priceUnknown
-        return Usage(
-            input=sent,
-            output=got,
-            cache_read=read,
-            cache_write=written,
-            cost=float(money),
-            cost_known=known,
-        )
-    return read_usage(to_builtins(stored))
+        return sent, got, read, written, float(money), cost is None or not cost.priceUnknown
+    told = read_usage(to_builtins(stored)) or Usage()
+    tokens = told.input, told.output, told.cache_read, told.cache_write
+    return *tokens, told.cost, told.cost_known
+
+
+def usage_of_counts(counts: Counts) -> Usage:
+    """A usage that counts in our type."""
+    sent, got, read, written, cost, known = counts
+    return Usage(
+        input=sent, output=got, cache_read=read, cache_write=written, cost=cost, cost_known=known
+    )
 
 
 @dataclass(slots=True)

@@ -34,6 +34,7 @@ class Counters:
     def __init__(self) -> None:
         self.bytes_read = 0
         self.lines_parsed = 0
+        self.entries_added_up = 0
 
 
 class _Message(msgspec.Struct, gc=False):

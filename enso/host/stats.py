@@ -1,40 +1,25 @@
 """What a thread used, read from its stored entries: by request, by turn, by tool.
 
-A fold over the rows of a file (``enso.host.stats_rows``), in time that grows with their number.
-What ``durationMs`` does not say comes from times: an answer's message is stamped when it is asked
-for and its entry when it is stored, a tool's result when it is there.
+A fold over the rows of a file (``enso.host.stats_rows``), in time that grows with their number:
+which turn each entry is in, and which answer a result is of. How it counts there is
+``enso.host.stats_sum``'s.
 """
 
 from __future__ import annotations
 
-from array import array
+from bisect import bisect_left
 from collections.abc import Sequence
-from dataclasses import dataclass, field
 from typing import Final, cast
 
-from enso.host.contract import (
-    BranchStats,
-    RequestKind,
-    RequestOutcome,
-    RequestStats,
-    TurnStats,
-)
+from enso.host.contract import BranchStats
+from enso.host.kept_sums import Summing
 from enso.host.session_log import Entry
-from enso.host.session_rows import RowTree
-from enso.host.session_spend import usage_of_scan
-from enso.host.stats_places import NOBODY, Places
+from enso.host.session_rows import NOWHERE, RowTree
+from enso.host.stats_places import Followed, Places
 from enso.host.stats_rows import STATS, StatsRow
-from enso.host.stats_tools import ToolCounts
+from enso.host.stats_sum import Beginning, StatsSum
+from enso.host.stats_tools import Answer
 from enso.host.stored_values import Stored
-from enso.host.usage import UsageSum
-from enso.transcript import Usage
-
-_NEVER: Final = -1
-_OUTCOMES: Final[dict[str, RequestOutcome]] = {
-    "error": "refused",
-    "aborted": "aborted",
-    "length": "cut",
-}
 
 
 def branch_stats(entries: Sequence[Stored], leaf_id: str | None) -> BranchStats:
@@ -47,169 +32,62 @@ def branch_stats(entries: Sequence[Stored], leaf_id: str | None) -> BranchStats:
 
 
 def stats_of_rows(rows: list[StatsRow], leaf_id: str | None) -> BranchStats:
-    """The same of a file's rows. Takes them: the list is empty afterwards."""
+    """The same of a file's rows."""
+    return sum_of_rows(rows, leaf_id).answer()
+
+
+def sum_of_rows(rows: list[StatsRow], leaf_id: str | None) -> StatsSum:
+    """The sum over a file's rows, standing at its leaf."""
     fold = _Fold(RowTree(rows, leaf_id))
-    rows.reverse()
-    place = 0
-    while rows:
-        row = rows.pop()  # so that no more than the rows or their requests stand in memory
-        if row.kind != "none":
-            fold.add(place, row)
-        place += 1
-    # Requests are the entries that use anything: their sum is the sum over the file.
-    return BranchStats(
-        totals=fold.totals(),
-        requests=tuple(fold.requests),
-        turns=tuple(turn.stats() for turn in fold.turns),
-        tools=fold.tools.stats(),
-    )
-
-
-# -- sums -----------------------------------------------------------------------------------------
-
-
-def _between(start: int | None, end: int | None) -> int | None:
-    """The time from one moment to another; ``None`` when one is not known, or clocks disagree."""
-    return end - start if start is not None and end is not None and end >= start else None
-
-
-@dataclass(slots=True)
-class _Turn:
-    """A turn under way."""
-
-    prompt_id: str | None
-    prompt: str
-    on_branch: bool
-    at: int | None
-    end: int | None = None
-    requests: int = 0
-    refused: int = 0
-    tool_calls: int = 0
-    tool_errors: int = 0
-    used: UsageSum = field(default_factory=UsageSum)
-
-    def reach(self, moment: int | None) -> None:
-        """Something of this turn ended then."""
-        if moment is not None and (self.end is None or moment > self.end):
-            self.end = moment
-
-    def stats(self) -> TurnStats:
-        """The turn with its sums."""
-        return TurnStats(
-            prompt_id=self.prompt_id,
-            prompt=self.prompt,
-            on_branch=self.on_branch,
-            at=self.at,
-            duration_ms=_between(self.at, self.end),
-            requests=self.requests,
-            refused=self.refused,
-            tool_calls=self.tool_calls,
-            tool_errors=self.tool_errors,
-            usage=self.used.usage(),
-        )
-
-
-# -- the fold -------------------------------------------------------------------------------------
-
-
-def _stored_or_never(row: StatsRow) -> int:
-    return _NEVER if row.stored is None else row.stored
+    for stretch in range(len(fold.tree.starts)):
+        fold.add(stretch)
+    fold.stand_at_leaf()
+    return fold.sum
 
 
 class _Fold:
-    """The requests, turns and tools of rows, added in the order of the file."""
+    """Adds rows in the order of the file, stretch by stretch, wherever in its tree they stand."""
 
     def __init__(self, tree: RowTree[StatsRow]) -> None:
-        self.requests: list[RequestStats] = []
-        self.turns: list[_Turn] = []
-        self.tools = ToolCounts()
-        self.cost = 0.0  # in the order of the file: sums of sums are not the same
-        self._on_branch = tree.on_branch
-        self._first = {i: row for i, row in enumerate(tree.rows) if row.kind == "user"}
-        self._stored = array("q", map(_stored_or_never, tree.rows))
-        places = Places(tree)
-        self._prompts, self._answers = places.prompts, places.answers
-        self._indexes: dict[int, int] = {}
+        self.sum = StatsSum()
+        self.tree = tree
+        self._places = Places(tree)
+        followed = {self._places.before(one).answer for one in range(len(tree.starts))}
+        followed.add(self._places.at(tree.leaf).answer)
+        self._followed = sorted(followed - {NOWHERE})
+        self._answers: dict[int, Answer | None] = {}
 
-    def add(self, place: int, row: StatsRow) -> None:
-        """Take in the next row."""
-        kind = row.kind
-        if kind == "user":
-            self._turn_of(place, row)
-            return
-        usage = usage_of_scan(row.usage) if row.usage is not None else None
-        if kind == "answer":
-            took = row.told_ms if row.told_ms is not None else _between(row.own, row.stored)
-            turn = self._add_request(place, row, kind, usage, took)
-            end = row.stored if row.stored is not None else row.own
-            if end is not None and (turn.end is None or end > turn.end):
-                turn.end = end
-            if row.calls:
-                turn.tool_calls += len(row.calls)
-                self.tools.call(place, row.calls)
-        elif kind == "result":
-            took = self._add_result(place, row, usage)
-            if usage is not None:
-                self._add_request(place, row, "tool", usage, took)
-        else:
-            self._add_request(place, row, cast("RequestKind", kind), usage, None)
+    def add(self, stretch: int) -> None:
+        """Add the rows of a stretch."""
+        tree, follows = self.tree, self._places.before(stretch)
+        start, end = tree.starts[stretch], tree.end_of(stretch)
+        left = max(start, tree.on_branch.rfind(1, start, end) + 1)  # from where on it is a branch
+        if start < left:
+            self._add(follows, start, left)
+            follows = self._places.at(left - 1)
+        if left < end:
+            self._add(follows, left, end)
 
-    def totals(self) -> Usage:
-        """The sum over all requests."""
-        total = UsageSum(cost=self.cost)
-        for turn in self.turns:
-            total.add_counts(turn.used)
-        return total.usage()
+    def _add(self, follows: Followed, start: int, end: int) -> None:
+        """Add rows that are all on the branch, or none of them."""
+        total, rows = self.sum, self.tree.rows
+        self._stand(follows, on_branch=self.tree.on_branch[start] == 1)
+        first, beyond = bisect_left(self._followed, start), bisect_left(self._followed, end)
+        for answer in self._followed[first:beyond]:
+            total.follow(rows[start : answer + 1])
+            self._answers[answer] = total.asking
+            start = answer + 1
+        total.follow(rows[start:end])
 
-    def _turn_of(self, place: int, row: StatsRow) -> int:
-        """The index of the entry's turn, which begins with it when there is none."""
-        prompt, on_branch = self._prompts[place], self._on_branch[place]
-        key = prompt * 2 + on_branch
-        index = self._indexes.get(key)
-        if index is None:
-            index = self._indexes[key] = len(self.turns)
-            first = row if prompt == NOBODY else self._first[prompt]
-            prompt_id, words = (first.id, first.text) if prompt != NOBODY else (None, "")
-            self.turns.append(_Turn(prompt_id, words, bool(on_branch), first.began))
-        return index
+    def _stand(self, follows: Followed, *, on_branch: bool) -> None:
+        prompt = self.tree.rows[follows.prompt] if follows.prompt != NOWHERE else None
+        self.sum.stand(Beginning(prompt, on_branch), self._answers.get(follows.answer))
 
-    def _add_request(
-        self, place: int, row: StatsRow, kind: RequestKind, usage: Usage | None, took: int | None
-    ) -> _Turn:
-        index = self._turn_of(place, row)
-        turn = self.turns[index]
-        outcome: RequestOutcome = _OUTCOMES.get(row.reason, "done") if row.reason else "done"
-        request = RequestStats(
-            entry_id=row.id,
-            kind=kind,
-            on_branch=bool(self._on_branch[place]),
-            turn=index,
-            at=row.own if row.own is not None else row.stored,
-            provider=row.provider,
-            model=row.model,
-            usage=usage,
-            duration_ms=took,
-            tool_calls=len(row.calls),
-            outcome=outcome,
-        )
-        self.requests.append(request)
-        turn.requests += 1
-        if outcome == "refused":
-            turn.refused += 1
-        if usage is not None:
-            turn.used.add(usage)
-            self.cost += usage.cost
-        return turn
+    def stand_at_leaf(self) -> None:
+        """Let the sum stand where what comes next will follow."""
+        if self.tree.leaf != NOWHERE:
+            self._stand(self._places.at(self.tree.leaf), on_branch=True)
 
-    def _add_result(self, place: int, row: StatsRow, usage: Usage | None) -> int | None:
-        """Count a result that has its call, as the pane shows it; returns how long it took."""
-        answer, took = self._answers[place], row.told_ms
-        if answer == NOBODY:
-            return took
-        if took is None and self._stored[answer] != _NEVER:
-            took = _between(self._stored[answer], row.own)
-        if self.tools.answered(answer, row.text, failed=row.failed, usage=usage, took=took):
-            turn = self.turns[self._turn_of(place, row)]
-            turn.tool_errors += row.failed
-            turn.reach(row.own if row.own is not None else row.stored)
-        return took
+
+STATS_SUM: Final = Summing(shape=STATS, nothing=StatsSum, of_rows=sum_of_rows)
+"""The sum of a file that its stats are."""

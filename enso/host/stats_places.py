@@ -1,57 +1,67 @@
-"""The tree of a session file as turns need it: which prompt and which answer an entry follows."""
+"""The tree of a session file as turns need it: which prompt and which answer a stretch follows."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-from typing import Final
+from bisect import bisect_right
+from typing import Final, NamedTuple
 
-from enso.host.session_rows import RowTree
+from enso.host.session_rows import NOWHERE, RowTree
 from enso.host.stats_rows import StatsRow
 
-NOBODY: Final = -1
-"""Of an entry that follows none."""
 
-_UNKNOWN: Final = -2
+class Followed(NamedTuple):
+    """The places of the prompt that a turn began with and of its last answer, if there are any."""
+
+    prompt: int = NOWHERE
+    answer: int = NOWHERE
+
+
+_NOTHING: Final = Followed()
 
 
 class Places:
-    """Which prompt an entry follows, and which answer: the nearest of each, up the tree.
-
-    Entries are told by their places in the tree. ``prompts`` holds the prompt that began the turn
-    of each that counts, itself for a prompt; ``answers`` the answer before it in its turn, itself
-    for an answer.
-    """
+    """What each stretch of a tree follows: the nearest prompt, and the nearest answer behind it."""
 
     def __init__(self, tree: RowTree[StatsRow]) -> None:
-        """The branch is one that a person reads: its entries follow each other as they stand."""
-        self._rows, self._places = tree.rows, tree.places
-        self.prompts = [_UNKNOWN] * len(tree.rows)
-        self.answers = [_UNKNOWN] * len(tree.rows)
-        self._fill(tree.branch, NOBODY, NOBODY)
-        for place, prompt in enumerate(self.prompts):
-            if prompt == _UNKNOWN and tree.rows[place].kind != "none":
-                self._walk(place)
+        """Time grows with the rows, and with the stretches; cycles end."""
+        self._tree = tree
+        self._prompts = [place for place, row in enumerate(tree.rows) if row.kind == "user"]
+        self._answers = [place for place, row in enumerate(tree.rows) if row.kind == "answer"]
+        self._found: dict[int, Followed] = {}
+        for stretch in range(len(tree.starts)):
+            self._find(stretch)
 
-    def _walk(self, place: int) -> None:
-        """Fill in an entry and what is above it. Each entry is walked once, cycles end."""
+    def before(self, stretch: int) -> Followed:
+        """What the first entry of a stretch follows."""
+        return self._found[stretch]
+
+    def at(self, place: int) -> Followed:
+        """What an entry that follows this one would follow."""
+        if place == NOWHERE:
+            return _NOTHING
+        stretch = self._tree.stretch_of(place)
+        start = self._tree.starts[stretch]
+        prompt = _last(self._prompts, start, place)
+        answer = _last(self._answers, max(start, prompt), place)
+        if prompt != NOWHERE:
+            return Followed(prompt, answer)
+        before = self._found[stretch]
+        return Followed(before.prompt, answer if answer != NOWHERE else before.answer)
+
+    def _find(self, stretch: int) -> None:
+        """Find what a stretch follows, and those above it that are not known yet."""
         path: list[int] = []
-        above = place
-        while above != NOBODY and self.prompts[above] == _UNKNOWN:
-            path.append(above)
-            self.prompts[above] = self.answers[above] = NOBODY  # until known: a cycle ends here
-            parent = self._rows[above].parent
-            above = self._places.get(parent, NOBODY) if parent is not None else NOBODY
-        known = above != NOBODY
-        prompt, answer = (self.prompts[above], self.answers[above]) if known else (NOBODY, NOBODY)
-        self._fill(reversed(path), prompt, answer)
+        while stretch not in self._found:
+            path.append(stretch)
+            self._found[stretch] = _NOTHING  # until known: a cycle ends here
+            above = self._tree.above[stretch]
+            if above != NOWHERE:
+                stretch = self._tree.stretch_of(above)
+        for one in reversed(path):
+            self._found[one] = self.at(self._tree.above[one])
 
-    def _fill(self, path: Iterable[int], prompt: int, answer: int) -> None:
-        """Give each entry on a way down its places, from those above the first."""
-        rows, prompts, answers = self._rows, self.prompts, self.answers
-        for place in path:
-            kind = rows[place].kind
-            if kind == "user":
-                prompt, answer = place, NOBODY
-            elif kind == "answer":
-                answer = place
-            prompts[place], answers[place] = prompt, answer
+
+def _last(places: list[int], start: int, end: int) -> int:
+    """The last of these from a place up to and with another."""
+    at = bisect_right(places, end) - 1
+    return places[at] if at >= 0 and places[at] >= start else NOWHERE

@@ -147,42 +147,44 @@ def _row(line: _Line, entry_id: str, parent: str | None, _offset: int) -> StatsR
     message = line.message if line.type == "message" else None
     if message is None:
         return _row_of_other(line, entry_id, parent)
-    role, own = message.role, message.timestamp
+    role, own, told = message.role, message.timestamp, message.durationMs
     if type(own) is not int or not 0 <= own <= LATEST_MS:
         own = count_of(own)
     if role == "toolResult":
-        return StatsRow(
-            entry_id,
-            parent,
-            "result",
-            own,
-            milliseconds(line.timestamp) if own is None else None,
-            count_of(message.durationMs),
-            message.usage,
-            _known(message.provider),
-            _known(message.model),
-            _known(message.stopReason),
-            message.toolCallId or "",
-            failed=message.isError is True,
-        )
+        stored = milliseconds(line.timestamp) if own is None else None
+        row = StatsRow(entry_id, parent, "result", own, stored, count_of(told), message.usage)
+        row.text = message.toolCallId or ""
+        row.failed = message.isError is True
+        if message.usage is not None:  # else nobody was asked for it
+            _name(row, message)
+        return row
     if role == "assistant":
-        return StatsRow(
+        row = StatsRow(
             entry_id,
             parent,
             "answer",
             own,
             milliseconds(line.timestamp),
-            count_of(message.durationMs),
+            count_of(told) if told is not None else None,
             message.usage,
-            _known(message.provider),
-            _known(message.model),
-            _known(message.stopReason),
-            calls=_calls(message.content),
         )
+        _name(row, message)
+        row.calls = _calls(message.content)
+        return row
     if role != "user":
         return StatsRow(entry_id, parent, "none")
     stored = milliseconds(line.timestamp) if own is None else None
     return StatsRow(entry_id, parent, "user", own, stored, text=_beginning(message.content))
+
+
+def _name(row: StatsRow, message: _Message) -> None:
+    """Say who was asked, and how that ended: words that come again and again, held once."""
+    if message.provider:
+        row.provider = intern(message.provider)
+    if message.model:
+        row.model = intern(message.model)
+    if message.stopReason:
+        row.reason = intern(message.stopReason)
 
 
 def _row_of_other(line: _Line, entry_id: str, parent: str | None) -> StatsRow:

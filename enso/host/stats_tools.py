@@ -2,22 +2,11 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from dataclasses import dataclass
 from typing import Final
 
 from enso.host.contract import ToolStats
 from enso.transcript import Usage
-
-
-@dataclass(slots=True)
-class _Tool:
-    calls: int = 0
-    errors: int = 0
-    duration_ms: int = 0
-    timed: int = 0
-    usage: Usage | None = None
-
 
 _FEW: Final = 8  # calls that are looked through one by one
 
@@ -25,77 +14,101 @@ Call = tuple[str, str]
 """A call: its id, and the tool's name."""
 
 
+@dataclass(slots=True)
+class Answer:
+    """An answer whose results may still come: when it was stored, and what it called."""
+
+    stored: int | None
+    calls: tuple[Call, ...]
+    results: dict[str, int] | None = None
+    names: dict[str, list[str]] | None = None
+
+    def take_result(self, call_id: str) -> tuple[str, bool] | None:
+        """The tool that a result is of, and whether its call had none; ``None``: no such call."""
+        calls, results = self.calls, self.results
+        if results is None:
+            results = self.results = {}
+            if len(calls) == 1 and calls[0][0] == call_id:  # as nearly every result
+                results[call_id] = 1
+                return calls[0][1], True
+        names = self._names(call_id)
+        if not names:
+            return None
+        # An id that a model gave twice in one answer is answered in the order of its calls.
+        before = results.get(call_id, 0)
+        results[call_id] = before + 1
+        return names[min(before, len(names) - 1)], before < len(names)
+
+    def _names(self, call_id: str) -> list[str]:
+        """The tools that were called under one id."""
+        if len(self.calls) <= _FEW:
+            return [name for known, name in self.calls if known == call_id]
+        if self.names is None:
+            self.names = {}
+            for known, name in self.calls:
+                self.names.setdefault(known, []).append(name)
+        return self.names.get(call_id, [])
+
+
+@dataclass(slots=True)
+class Tool:
+    """What was counted of one tool."""
+
+    calls: int = 0
+    errors: int = 0
+    unanswered: int = 0
+    duration_ms: int = 0
+    timed: int = 0
+    usage: Usage | None = None
+
+    def use(self, usage: Usage) -> None:
+        """A call of it asked models for so much."""
+        self.usage = (self.usage or Usage()) + usage
+
+
 class ToolCounts:
-    """The calls of every tool, and what became of them. Answers are told by their places."""
+    """The calls of every tool, and what became of them."""
 
     def __init__(self) -> None:
-        self._tools: dict[str, _Tool] = {}
-        self._calls: dict[int, tuple[Call, ...]] = {}
-        self._many: dict[int, dict[str, list[str]]] = {}
-        self._results: dict[tuple[int, str], int] = {}
+        self._tools: dict[str, Tool] = {}
 
-    def call(self, answer: int, calls: tuple[Call, ...]) -> None:
+    def call(self, calls: tuple[Call, ...]) -> None:
         """An answer called these."""
-        self._calls[answer] = calls
         for _, name in calls:
             tool = self._tools.get(name)
             if tool is None:
-                tool = self._tools[name] = _Tool()
+                tool = self._tools[name] = Tool()
             tool.calls += 1
+            tool.unanswered += 1
 
-    def answered(
-        self, answer: int, call_id: str, *, failed: bool, usage: Usage | None, took: int | None
-    ) -> bool:
-        """A call of that answer has a result, after so many ms; False: there is no such call."""
-        names = self._names(answer, call_id)
-        if not names:
-            return False
-        # An id that a model gave twice in one answer is answered in the order of its calls.
-        before = self._results.get((answer, call_id), 0)
-        tool = self._tools[names[before] if before < len(names) else names[-1]]
-        self._results[answer, call_id] = before + 1
-        tool.errors += failed
+    def answered(self, answer: Answer, call_id: str, took: int | None) -> Tool | None:
+        """The tool of a call of that answer, which has a result, after so many ms.
+
+        ``None``: there is no such call.
+        """
+        found = answer.take_result(call_id)
+        if found is None:
+            return None
+        name, is_first = found
+        tool = self._tools[name]
+        if is_first:
+            tool.unanswered -= 1
         if took is not None:
             tool.duration_ms += took
             tool.timed += 1
-        if usage is not None:
-            tool.usage = (tool.usage or Usage()) + usage
-        return True
-
-    def _names(self, answer: int, call_id: str) -> list[str]:
-        """The tools that an answer called under one id."""
-        calls = self._calls.get(answer, ())
-        if len(calls) <= _FEW:
-            return [name for known, name in calls if known == call_id]
-        if answer not in self._many:
-            by_id: dict[str, list[str]] = {}
-            for known, name in calls:
-                by_id.setdefault(known, []).append(name)
-            self._many[answer] = by_id
-        return self._many[answer].get(call_id, [])
+        return tool
 
     def stats(self) -> tuple[ToolStats, ...]:
         """Every tool, in the order in which they were first called."""
-        unanswered = self._unanswered()
         return tuple(
             ToolStats(
                 name=name,
                 calls=tool.calls,
                 errors=tool.errors,
-                unanswered=unanswered[name],
+                unanswered=tool.unanswered,
                 duration_ms=tool.duration_ms,
                 timed=tool.timed,
                 usage=tool.usage,
             )
             for name, tool in self._tools.items()
         )
-
-    def _unanswered(self) -> Counter[str]:
-        """How many calls of each tool have no result."""
-        unanswered, results = Counter[str](), self._results.copy()
-        for answer, calls in self._calls.items():
-            for call_id, name in calls:
-                left = results.get((answer, call_id), 0)
-                results[answer, call_id] = left - 1
-                unanswered[name] += left <= 0
-        return unanswered

@@ -6,14 +6,14 @@ from collections.abc import Mapping
 from itertools import islice
 from typing import Any, Final, cast
 
-from msgspec import UNSET, DecodeError, Raw, Struct, UnsetType, msgpack
+from msgspec import UNSET, Raw, Struct, UnsetType, msgpack
 from msgspec.json import Decoder
 
 from enso.host.contract import TreeKind, first_line
 from enso.host.decode import decode_entry, stop_reason_of
 from enso.host.json_lines import clean_text, parse_line, plain
 from enso.host.session_log import Entry
-from enso.host.session_rows import Shape, StoredLine, WholeLine, whole_line
+from enso.host.session_rows import Shape, StoredLine, WholeLine, is_message_of, whole_line
 from enso.host.stored_values import NOTHING, count_of, milliseconds, object_of, text_of
 from enso.transcript import StopReason, TranscriptMarker
 
@@ -69,16 +69,7 @@ class _Line(StoredLine, gc=False):
     message: _Message | None = None
 
 
-_decode_line = Decoder(_Line).decode
 _SPOKEN: Final = ("user", "assistant", "toolResult")
-
-
-def _decode(raw: bytes) -> _Line | WholeLine:
-    """A line of who spoke; any other is read whole."""
-    line = _decode_line(raw)
-    if line.type != "message" or line.message is None or line.message.role not in _SPOKEN:
-        raise DecodeError
-    return line
 
 
 def _row(line: _Line | WholeLine, entry_id: str, parent: str | None, _offset: int) -> TreeRow:
@@ -205,7 +196,8 @@ _SETTINGS: Final[Mapping[str, tuple[str, ...]]] = {
 """What is kept for the runtime, and which fields say it."""
 
 TREE: Final[Shape[_Line | WholeLine, TreeRow]] = Shape(
-    decode=_decode,
+    decode=Decoder(_Line).decode,
+    fits=is_message_of(_SPOKEN),
     line_of=whole_line,
     row=_row,
     unpack=msgpack.Decoder(list[TreeRow]).decode,

@@ -26,6 +26,7 @@ from enso.host.contract import (
 from enso.host.decode import ProviderNames, decode_entry
 from enso.host.entry_text import entry_text
 from enso.host.kept_rows import KeptRows, ReadRows
+from enso.host.kept_sums import KeptSums, Summing
 from enso.host.place_rows import PLACES, PlaceRow, read_places
 from enso.host.session_log import (
     CURRENT_VERSION,
@@ -41,13 +42,13 @@ from enso.host.session_log import (
 from enso.host.session_rows import PlacedRow, RowTree, Shape
 from enso.host.session_tail import Counters
 from enso.host.session_tree import labels_of, tree_of_rows
-from enso.host.stats import stats_of_rows
-from enso.host.stats_rows import STATS
+from enso.host.stats import STATS_SUM
 from enso.host.tree_rows import TREE
 from enso.host.usage import SpendCount
 from enso.transcript import TranscriptEntry
 
 RowT = TypeVar("RowT", bound=PlacedRow)
+AnswerT = TypeVar("AnswerT")
 
 
 class WholeReadings:
@@ -55,13 +56,13 @@ class WholeReadings:
 
     def __init__(self, counters: Counters, providers: ProviderNames) -> None:
         self._rows = KeptRows(counters)
+        self._sums = KeptSums(counters)
         self._counters = counters
         self._providers = providers
 
     def stats(self, stored: StoredThread) -> BranchStats | None:
         """What the thread used."""
-        read = self._read(stored, STATS)
-        return stats_of_rows(read.rows, read.last_id) if read is not None else None
+        return self._summed(stored, STATS_SUM)
 
     def tree(self, stored: StoredThread) -> ThreadTree | None:
         """Every branch of it."""
@@ -169,6 +170,13 @@ class WholeReadings:
                 found = list(read_places(stream, rows, places))
         self._counters.lines_parsed += len(found)
         return found if len(found) == len(places) else None
+
+    def _summed(self, stored: StoredThread, kind: Summing[Any, AnswerT]) -> AnswerT | None:
+        with suppress(OSError):
+            summed = self._sums.read(stored.path, kind)
+            if summed is not None and _is_of(stored, summed.header):
+                return summed.answer
+        return None
 
     def _read(self, stored: StoredThread, shape: Shape[Any, RowT]) -> ReadRows[RowT] | None:
         with suppress(OSError):

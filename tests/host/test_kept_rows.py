@@ -14,10 +14,8 @@ from enso.host.kept_rows import KeptRows
 from enso.host.session_log import read_session
 from enso.host.session_tail import Counters
 from enso.host.stats_rows import STATS
-from tests.host.corpus import ALL, host_over, place
 
 HEADER = {"type": "session", "version": 3, "id": "t1", "cwd": "/shop"}
-RECORDED = next(recorded for recorded in ALL if recorded.listed)
 
 
 def line(number: int, parent: int | None = None) -> str:
@@ -133,22 +131,3 @@ def test_what_is_no_session_has_no_rows(tmp_path: Path) -> None:
     assert kept.read(path, STATS) is None
     path.write_text(json.dumps(HEADER) + "\n" + line(0))
     assert ids(kept, path) == ["e0"]
-
-
-def test_the_stats_of_a_thread_cost_one_reading_of_its_file(tmp_path: Path) -> None:
-    """Whoever asks again, and of a thread that goes on the lines that came."""
-    placed = place(RECORDED, tmp_path)
-    host = host_over(tmp_path)
-    (row,) = host.list_sessions()
-    first = host.read_stored_thread_stats(row.id)
-    read = host.counters.lines_parsed
-    assert read == len(placed.read_bytes().splitlines())
-    assert host.read_stored_thread_stats(row.id) == first
-    assert host.counters.lines_parsed == read
-    with placed.open("a") as stream:
-        stream.write(line(0))
-    again = host.read_stored_thread_stats(row.id)
-    assert again is not None
-    assert first is not None
-    assert len(again.stats.turns) == len(first.stats.turns) + 1
-    assert host.counters.lines_parsed == read + 1

@@ -8,7 +8,7 @@ where the log does not tell.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
@@ -85,12 +85,13 @@ class BranchStats:
     """What a thread used, in the order of its log: of every branch, the current one marked.
 
     ``totals`` is the sum over the whole log, as pi's ``getSessionStats`` adds it, each entry id
-    once. The requests add up to it, and so do the turns.
+    once. Requests and turns may be made when they are looked at: a slice costs what it holds. They
+    do not change. The requests add up to it, and so do the turns.
     """
 
     totals: Usage
-    requests: tuple[RequestStats, ...]
-    turns: tuple[TurnStats, ...]
+    requests: Sequence[RequestStats]
+    turns: Sequence[TurnStats]
     tools: tuple[ToolStats, ...]
 
 

@@ -1,0 +1,190 @@
+"""What whole readings come to, kept for the next one: a sum, and where in its file it stands.
+
+A file that did not change costs its state; one that went on from its last entry costs the lines
+that came; of any other the sum is made anew. A file in which each entry follows the one before is
+added up as it is read; where branches part, from its rows once all are there.
+"""
+
+from __future__ import annotations
+
+import threading
+from array import array
+from collections import OrderedDict
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, BinaryIO, Final, Generic, NamedTuple, Protocol, TypeVar
+
+from enso.host.kept_rows import FileState
+from enso.host.session_log import Header, open_regular
+from enso.host.session_rows import FileRows, PlacedRow, Shape, read_rows
+from enso.host.session_tail import Counters
+from enso.host.uncollected import uncollected
+
+MOST_BYTES: Final = 32 << 20
+"""Sums that are kept."""
+
+MOST_FILES: Final = 64
+
+RowT = TypeVar("RowT", bound=PlacedRow)
+AnswerT = TypeVar("AnswerT")
+ToldT_co = TypeVar("ToldT_co", covariant=True)
+
+
+class Sum(Protocol[RowT, ToldT_co]):
+    """A sum to which entries may be added that follow what was added last."""
+
+    @property
+    def size(self) -> int:
+        """About how many bytes it holds."""
+        ...
+
+    def follow(self, rows: list[RowT]) -> None:
+        """Add entries of which each follows the one before."""
+        ...
+
+    def answer(self) -> ToldT_co:
+        """What it comes to, which does not change when more is added."""
+        ...
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Summing(Generic[RowT, AnswerT]):
+    """One kind of sum: the rows it adds up; one of nothing; one of rows whose leaf has an id."""
+
+    shape: Shape[Any, RowT]
+    nothing: Callable[[], Sum[RowT, AnswerT]]
+    of_rows: Callable[[list[RowT], str | None], Sum[RowT, AnswerT]]
+
+
+class Summed(NamedTuple, Generic[AnswerT]):
+    """What a file comes to now."""
+
+    header: Header
+    answer: AnswerT
+
+
+class _NotStraight(Exception):
+    """An entry does not follow the one before it, or its id was met already."""
+
+
+class _Straight(Generic[RowT]):
+    """Lets rows pass that follow each other, and whose ids were not met before."""
+
+    def __init__(self, met: array[int], add: Callable[[list[RowT]], None]) -> None:
+        self._met = met
+        self._add = add
+        self._new: set[int] = set()
+        self.passed = 0
+        self._last_id: str | None = None
+
+    def go_on_behind(self, last_id: str | None) -> None:
+        """The first row is to follow this one; without it the first may follow anything."""
+        self._last_id = last_id
+
+    def take(self, rows: list[RowT]) -> None:
+        """Take the next rows. Raises ``_NotStraight``."""
+        last_id = self._last_id
+        for row in rows:
+            if row.parent != last_id and last_id is not None:
+                raise _NotStraight
+            last_id = row.id
+        self._last_id = last_id
+        self._new.update(map(hash, [row.id for row in rows]))
+        self.passed += len(rows)
+        self._add(rows)
+
+    def settle(self) -> None:
+        """Every row was taken. Raises ``_NotStraight``."""
+        new = self._new
+        if len(new) < self.passed or not new.isdisjoint(self._met):
+            raise _NotStraight
+        self._met.extend(new)
+
+
+@dataclass(slots=True)
+class _Kept:
+    """What is known of one kind of sum of one file. The lock is held while it is read."""
+
+    lock: threading.Lock = field(default_factory=threading.Lock)
+    state: FileState = field(default_factory=FileState)
+    found: FileRows[Any] | None = None  # without its rows
+    total: Sum[Any, Any] | None = None
+    met: array[int] = field(default_factory=lambda: array("q"))
+    answer: Any = None
+
+    @property
+    def size(self) -> int:
+        return (self.total.size if self.total is not None else 0) + 8 * len(self.met)
+
+
+class KeptSums:
+    """Adds files up, each state of one once. Usable from any worker."""
+
+    def __init__(self, counters: Counters, most_bytes: int = MOST_BYTES) -> None:
+        self._counters = counters
+        self._most_bytes = most_bytes
+        self._lock = threading.Lock()
+        self._kept: OrderedDict[tuple[Path, int], _Kept] = OrderedDict()
+
+    def read(self, path: Path, kind: Summing[RowT, AnswerT]) -> Summed[AnswerT] | None:
+        """What a file comes to now; ``None`` when it is no session. Raises ``OSError``."""
+        key = path, id(kind)
+        with self._lock:
+            kept = self._kept[key] = self._kept.pop(key, None) or _Kept()
+        try:
+            with kept.lock, open_regular(path) as stream:
+                self._read(kept, stream, kind)
+                found, answer = kept.found, kept.answer
+        finally:
+            self._let_go()
+        return Summed(found.header, answer) if found is not None else None
+
+    def _read(self, kept: _Kept, stream: BinaryIO, kind: Summing[RowT, AnswerT]) -> None:
+        if kept.state.is_of(stream):
+            return
+        before, kept.state = kept.state, FileState()  # until all that came was added
+        with uncollected():
+            try:
+                kept.state = self._add_up(kept, before, stream, kind)
+            except _NotStraight:
+                kept.state = self._add_up_rows(kept, stream, kind)
+        kept.answer = kept.total.answer() if kept.total is not None else None
+
+    def _add_up(
+        self, kept: _Kept, before: FileState, stream: BinaryIO, kind: Summing[RowT, AnswerT]
+    ) -> FileState:
+        """Add up what is new in a file, each of whose entries follows the one before."""
+        earlier = kept.found if before.has_grown(stream, kept.found) else None
+        if earlier is None or kept.total is None:
+            earlier, kept.total, kept.met = None, kind.nothing(), array("q")
+        straight = _Straight(kept.met, kept.total.follow)
+        straight.go_on_behind(earlier.last_id if earlier is not None else None)
+        state = FileState.of(stream)
+        stream.seek(earlier.consumed if earlier is not None else 0)
+        kept.found = read_rows(stream, kind.shape, self._counters, earlier, straight.take)
+        straight.settle()
+        self._counters.entries_added_up += straight.passed
+        return state.read_to(stream, kept.found)
+
+    def _add_up_rows(
+        self, kept: _Kept, stream: BinaryIO, kind: Summing[RowT, AnswerT]
+    ) -> FileState:
+        """Add up a file whose branches part."""
+        state, kept.total = FileState.of(stream), None
+        stream.seek(0)
+        found = kept.found = read_rows(stream, kind.shape, self._counters)
+        if found is not None:
+            rows, found.rows = found.rows, []
+            kept.met = array("q", map(hash, [row.id for row in rows]))
+            self._counters.entries_added_up += len(rows)
+            kept.total = kind.of_rows(rows, found.last_id)
+        return state.read_to(stream, found)
+
+    def _let_go(self) -> None:
+        """Keep no more than is to be kept, the last used first."""
+        with self._lock:
+            size = sum(kept.size for kept in self._kept.values())
+            while self._kept and (size > self._most_bytes or len(self._kept) > MOST_FILES):
+                _, kept = self._kept.popitem(last=False)
+                size -= kept.size
