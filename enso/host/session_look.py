@@ -107,11 +107,10 @@ def look_at(path: str, earlier: RowFile | None = None) -> RowFile | None:
 
 def modified_ms(file: RowFile) -> int:
     """When a thread was last active: its newest message's time, else its header's, else the
-    file's; never later than the file."""
+    file's, as far as the file's own time bears it out."""
     facts = file.facts
     newest = facts.newest_ms or facts.created_ms if facts is not None else None
-    file_ms = max(file.stamp.mtime_ns // 1_000_000, 0)
-    return file_ms if newest is None else min(newest, file_ms)
+    return file.stamp.active_ms(newest)
 
 
 _directory = lru_cache(maxsize=4096)(Path)  # many threads share one

@@ -312,7 +312,7 @@ def _row(path: Path, stamp: FileStamp, progress: Progress) -> StoredThread | Non
         id=header.id,
         path=path,
         cwd=Path(header.cwd),
-        modified=_modified(progress, stamp.mtime_ns),
+        modified=_modified(progress, stamp),
         message_count=facts.message_count,
         first_message=facts.first_message,
         name=facts.name,
@@ -320,9 +320,7 @@ def _row(path: Path, stamp: FileStamp, progress: Progress) -> StoredThread | Non
     )
 
 
-def _modified(progress: Progress, mtime_ns: int) -> datetime:
-    """The newest message's time, else the header's, else the file's; never later than the file."""
-    newest = progress.facts.newest_ms or progress.created_ms
-    file_ms = max(mtime_ns // 1_000_000, 0)
-    chosen = file_ms if newest is None else min(newest, file_ms)
-    return datetime.fromtimestamp(chosen / 1000, UTC)
+def _modified(progress: Progress, stamp: FileStamp) -> datetime:
+    """The newest message's time, else the header's, else the file's."""
+    active_ms = stamp.active_ms(progress.facts.newest_ms or progress.created_ms)
+    return datetime.fromtimestamp(active_ms / 1000, UTC)

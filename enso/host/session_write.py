@@ -8,10 +8,13 @@ from __future__ import annotations
 import os
 from contextlib import suppress
 from pathlib import Path
+from typing import Final
 
 from msgspec import Struct
 
 from enso.host.contract import SessionNotWritten
+
+_LOST_MS: Final = 2000
 
 
 class FileStamp(Struct, frozen=True, gc=False):
@@ -24,6 +27,15 @@ class FileStamp(Struct, frozen=True, gc=False):
     def grown_from(self, earlier: FileStamp) -> bool:
         """Whether this is the same file, and no shorter."""
         return self.inode == earlier.inode and self.size >= earlier.size
+
+    def active_ms(self, told_ms: int | None) -> int:
+        """When the file was last active, by the time that it tells of itself (``None``: none).
+
+        A time behind the file's own is not believed; but for two seconds, which a file's time
+        loses in an archive or on a file system that keeps whole ones.
+        """
+        file_ms = max(self.mtime_ns // 1_000_000, 0)
+        return file_ms if told_ms is None or told_ms > file_ms + _LOST_MS else told_ms
 
 
 def stamp_of(path: Path) -> FileStamp | None:

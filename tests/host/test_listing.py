@@ -229,6 +229,8 @@ def test_every_message_entry_counts_whatever_it_holds(odd: Any, tmp_path: Path) 
         ([{**message("a", None, timestamp="x"), "timestamp": "2026-01-01T00:00:01.000Z"}], 1000),
         ([{**message("a", None, "toolResult", timestamp=BEGINNING_MS + 7)}], 2000),
         ([{"type": "label", "id": "a"}], 2000),
+        ([message("a", None, timestamp=BEGINNING_MS + 62_000)], 62_000),
+        ([message("a", None, timestamp=BEGINNING_MS + 62_001)], 60_000),
         ([message("a", None, timestamp=BEGINNING_MS * 2)], 60_000),
         ([message("a", None, timestamp=BEGINNING_MS * 1000)], 2000),
         ([message("a", None, timestamp=-5)], 2000),
@@ -238,7 +240,7 @@ def test_a_row_has_the_time_of_its_newest_message(
     lines: list[Any], modified: int, tmp_path: Path
 ) -> None:
     """A user's or assistant's, by its own time or its entry's; else the header's; never later
-    than the file itself."""
+    than the file itself, but for what its time may lose in an archive."""
     path = tmp_path / "--d--" / "a.jsonl"
     write(path, header(timestamp="2026-01-01T00:00:02.000Z"), *lines)
     os.utime(path, (at(BEGINNING_MS + 60_000),) * 2)

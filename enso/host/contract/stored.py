@@ -20,8 +20,9 @@ class StoredThread:
 
     ``first_message`` is the first user message verbatim, empty when there is none or it has no
     text. ``name`` is the name a person gave it. ``modified`` (UTC) is the newest user or assistant
-    message's time, never later than the file's own. ``message_count`` counts ``message`` entries of
-    the whole file, as pi does. ``path`` is for logs and debugging: nothing above the host opens it.
+    message's time, never seconds later than the file's own. ``message_count`` counts ``message``
+    entries of the whole file, as pi does. ``path`` is for logs and debugging: nothing above the
+    host opens it.
     """
 
     id: str
