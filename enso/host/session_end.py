@@ -15,6 +15,7 @@ from enso.host.pages import heading_of
 from enso.host.session_beginning import read_beginning
 from enso.host.session_branch import BranchFacts, Told
 from enso.host.session_facts import scan_line, value_of
+from enso.host.session_images import without_images
 from enso.host.session_log import CURRENT_VERSION, open_regular
 from enso.host.session_scan import KnownEnd
 from enso.host.session_tail import Counters, FileChanged, lines_before
@@ -48,7 +49,7 @@ def end_of_file(path: Path, counters: Counters) -> KnownEnd | None:
 def _first_prompt(stream: BinaryIO) -> str:
     """The text of the first prompt of a file whose header was read, where it is near."""
     for raw in itertools.islice(stream, _FIRST_LINES):
-        entry, _ = scan_line(raw)
+        entry, _ = scan_line(without_images(raw).text)
         message = entry.message if entry is not None and entry.type == "message" else None
         if message is not None and message.role == "user":
             return heading_of(decode_parts(value_of(message.content)))

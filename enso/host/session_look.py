@@ -19,6 +19,7 @@ from msgspec import UNSET, DecodeError, Raw, Struct, UnsetType, structs
 from msgspec.json import Decoder
 
 from enso.host.contract import StoredThread, ThreadEnd
+from enso.host.precedence import LONG_STEP, answers
 from enso.host.session_beginning import read_beginning
 from enso.host.session_facts import ScannedEntry, end_of_message, scan_line, title_of, value_of
 from enso.host.session_log import CURRENT_VERSION, name_of, open_regular
@@ -96,6 +97,7 @@ def look_at(path: str, earlier: RowFile | None = None) -> RowFile | None:
 
     With an ``earlier`` look, a file that only grew is read from where that one ended.
     """
+    answers.give_way()
     try:
         with open_regular(Path(path)) as stream:
             status = os.fstat(stream.fileno())
@@ -236,8 +238,10 @@ def _take_lines(facts: RowFacts, stream: BinaryIO, start: int) -> tuple[int, byt
         if raw[-1] != _NEWLINE:
             rest = raw
             break
-        last = raw
-        consumed += len(raw)
+        last, length = raw, len(raw)
+        consumed += length
+        if length > LONG_STEP:
+            answers.give_way()
         try:
             entry = _decode(raw)
         except (DecodeError, RecursionError):

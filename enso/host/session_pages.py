@@ -21,6 +21,7 @@ from enso.host.contract import StoredThread, StoredThreadPage, TurnUsage
 from enso.host.decode import ProviderNames, decode_entry
 from enso.host.json_lines import MalformedLine, parse_line
 from enso.host.pages import OpenCalls, ends_in_turn, later_entries
+from enso.host.precedence import answers
 from enso.host.session_end import end_of_file
 from enso.host.session_facts import label_by, request_usage, scan_line
 from enso.host.session_images import (
@@ -94,12 +95,13 @@ class SessionPages:
 
         Raises ``NotTold``.
         """
-        stamp = stamp_of(stored.path)
-        end = end_of_file(stored.path, self.counters)
-        if stamp is None or end is None:
-            raise NotTold
-        with self._reading(stored.path, stamp, end) as reading:
-            return _page(reading, stored, end, wanted)
+        with answers.first():
+            stamp = stamp_of(stored.path)
+            end = end_of_file(stored.path, self.counters)
+            if stamp is None or end is None:
+                raise NotTold
+            with self._reading(stored.path, stamp, end) as reading:
+                return _page(reading, stored, end, wanted)
 
     def read_image(self, file: ScannedFile, entry_id: str, number: int) -> ImagePart | None:
         """An image of an entry of the branch; ``None`` when the entry has none at this place.
@@ -116,7 +118,7 @@ class SessionPages:
     def _reading(self, path: Path, stamp: FileStamp, end: KnownEnd) -> Generator[_Reading]:
         walked = self._kept(path, stamp, end)
         try:
-            with walked.lock, open_regular(path) as stream:
+            with answers.first(), walked.lock, open_regular(path) as stream:
                 self._check(stream.fileno(), stamp)
                 yield _Reading(stream.fileno(), walked.walk, self.counters, self._providers)
         except (OSError, FileChanged, MalformedLine) as error:

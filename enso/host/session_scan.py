@@ -17,6 +17,7 @@ from pathlib import Path
 from typing import BinaryIO, Final
 
 from enso.host.contract import StoredThread
+from enso.host.precedence import LONG_STEP, answers
 from enso.host.session_beginning import read_beginning
 from enso.host.session_branch import (
     BranchFacts,
@@ -247,6 +248,8 @@ def _take_lines(progress: Progress, stream: BinaryIO) -> bytes | None:
 
 
 def _take(progress: Progress, raw: bytes, offset: int) -> None:
+    if len(raw) > LONG_STEP:
+        answers.give_way()
     entry, damaged = scan_line(raw)
     if entry is None:
         progress.facts.skipped += damaged

@@ -98,9 +98,7 @@ def test_a_terminal_and_enso_go_on_with_one_thread(
     enso.prompt("One")
     enso.wait_settled()
     path = next(pi_agent_dir.rglob("*_shared.jsonl"))
-    terminal = Terminal(
-        pi, cwd=project, agent_dir=pi_agent_dir, arguments=["--session", str(path)]
-    )
+    terminal = Terminal(pi, cwd=project, agent_dir=pi_agent_dir, arguments=["--session", str(path)])
     try:
         terminal.wait_for("From Enso.")
         server.script([Reply(text=("To the terminal.",))])

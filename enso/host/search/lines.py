@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any, cast
 
 from enso.host.json_lines import MalformedLine, parse_line
+from enso.host.precedence import LONG_STEP, answers
 from enso.host.search.index import Addition, IndexedFile, Line
 from enso.host.search.words import searched_text
 from enso.host.session_write import FileStamp
@@ -31,6 +32,8 @@ def new_lines(path: Path, stamp: FileStamp, known: IndexedFile | None) -> Additi
             for raw in file:
                 if not raw.endswith(b"\n"):
                     break
+                if len(raw) > LONG_STEP:
+                    answers.give_way()
                 line = _line(raw, start)
                 start += len(raw)
                 if line is not None:
