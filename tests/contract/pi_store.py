@@ -29,8 +29,9 @@ KEPT = 20
 
 
 class PiStore(FileStore):
-    """Session files that pi 1 writes, and the host over it."""
+    """Session files that a pi writes, and the host over it."""
 
+    version = "1.6.0"
     facts = Facts(retries_at_once=False, refuses_a_failed_summary=True, names_forks=False)
 
     def _begin(self) -> None:
@@ -47,7 +48,7 @@ class PiStore(FileStore):
         )
         (self.agent_dir / "calls").write_text(self._calls.url)
         self.runtimes = Watched(
-            self.agent_dir, f"{PROVIDER}/{MODEL}", command=real_pi("1.6.0").command
+            self.agent_dir, f"{PROVIDER}/{MODEL}", command=real_pi(self.version).command
         )
         self.host = SessionHost(
             agent_dir=self.agent_dir, projects=Projects([self.project]), runtimes=self.runtimes
@@ -77,6 +78,19 @@ class PiStore(FileStore):
         super().close()
         self._calls.close()
         self.endpoint.close()
+
+
+class OldPiStore(PiStore):
+    """The same, with the last pi under its former package name."""
+
+    version = "0.73.1"
+    facts = Facts(
+        retries_at_once=False,
+        refuses_a_failed_summary=True,
+        takes_back=False,
+        is_given_a_file=True,
+        requests_an_attempt=3,
+    )
 
 
 class PiScript(Script):

@@ -30,12 +30,18 @@ class Facts:
 
     ``retries_at_once``: a wait for the next attempt can be cut short.
     ``refuses_a_failed_summary``: ``compact`` itself refuses what cannot be summed up, before a run
-    has begun. ``names_forks``: a fork gets the id that it was asked for.
+    has begun. ``names_forks``: a fork gets the id that it was asked for. ``takes_back``: what waits
+    in its queue can be taken out. ``is_given_a_file``: the file is there, with a header alone,
+    before anything is said. ``requests_an_attempt``: how often a model that refuses is asked
+    before it is said.
     """
 
     retries_at_once: bool = True
     refuses_a_failed_summary: bool = False
     names_forks: bool = True
+    takes_back: bool = True
+    is_given_a_file: bool = False
+    requests_an_attempt: int = 1
 
 
 class Store(Protocol):

@@ -21,6 +21,8 @@ from enso.host.contract import (
     RunNotice,
     RunSettled,
 )
+from enso.host.decode import decode_branch
+from enso.host.modes import stored_mode
 from enso.host.runtimes.pi.runtime import PiRuntime
 from enso.host.session_file import SessionFile
 from enso.transcript import TranscriptMessage
@@ -271,3 +273,25 @@ def test_nothing_is_left_when_enso_is_killed_in_a_tool(
     starter.communicate()
     wait_for_end(pid)
     wait_for_end(int((project / "pid").read_text()))
+
+
+def test_what_is_set_before_anything_is_said_is_shown_as_long_as_pi_has_it(
+    pi: RealPi, pi_agent_dir: Path, project: Path
+) -> None:
+    """It is stored with the first answer, or goes with its pi; pi 1.0 on is given it by Enso."""
+    runtimes = Watched(pi_agent_dir, MODEL, command=pi.command)
+    session = SessionFile.create(pi_agent_dir / "sessions", "t2", project)
+    thread = LiveThread(runtimes, session)
+    try:
+        thread.runtime.set_mode("plan")
+        assert stored_mode(thread.stored_live()).mode == "plan"
+        os.kill(pid_of(thread), signal.SIGKILL)
+        thread.wait_until(lambda: bool(thread.told(RunNotice)))
+        thread.run("Hello")
+        kept = "ask" if "0.73" in thread.runtime.name else "plan"
+        shown = decode_branch(session.branch(), providers=runtimes.provider_name)
+        assert stored_mode(shown).mode == kept
+        assert stored_mode(thread.read_cold()).mode == kept
+    finally:
+        thread.runtime.close()
+        runtimes.close()

@@ -8,9 +8,11 @@ from __future__ import annotations
 
 import time
 from collections import Counter
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Final, Protocol
+
+import msgspec
 
 from enso.host.contract import (
     Activity,
@@ -32,6 +34,9 @@ from enso.host.runtimes.pi.pi_queue import PiQueue
 from enso.host.runtimes.pi.process import Record
 from enso.host.stored_values import Stored, count_of, object_of, text_of
 from enso.transcript import Part, TextPart, ThinkingPart, ToolCallPart
+
+ENTRIES: Final = "enso-entries"
+"""The command of Enso's extension that tells all entries, and the key of the status with them."""
 
 _COUNTED: Final = 200
 """How many kinds of unknown events are told apart."""
@@ -277,7 +282,9 @@ class Translator:
         self._hearer.run_may_be_over()
 
     def _extension_ui(self, record: Record) -> None:
-        if not self._ui.take(record):
+        if record.get("method") == "setStatus" and record.get("statusKey") == ENTRIES:
+            self._log.will_store(_listed(text_of(record.get("statusText"))))
+        elif not self._ui.take(record):
             self._count(f"extension_ui_request/{text_of(record.get('method'))}")
 
     def _stray_response(self, record: Record) -> None:
@@ -286,6 +293,14 @@ class Translator:
 
 def _nothing(_record: Record) -> None:
     """The record says what its entry or another record says too."""
+
+
+def _listed(text: str) -> Sequence[Stored]:
+    """The entries in a JSON text; none when it is no list of objects."""
+    try:
+        return msgspec.json.decode(text, type=list[dict[str, Any]])
+    except msgspec.MsgspecError:
+        return []
 
 
 def _first_part(kind: str, update: Stored, index: int) -> Part:

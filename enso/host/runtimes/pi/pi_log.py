@@ -52,6 +52,7 @@ class PiLog(Teller):
         self._numbers = itertools.count(1)
         self._waiting: deque[dict[str, Any]] = deque()
         self._said: dict[_Key, deque[_Said]] = {}
+        self._promised: set[str] = set()
         self.foreign = False
 
     def new_id(self) -> str:
@@ -72,13 +73,21 @@ class PiLog(Teller):
         """An extension appended an entry, which is not in a file as long as there is none."""
         self.will_store([*self.session.entries(), entry])
 
+    def holds_entries(self) -> bool:
+        """Whether there is a file with an entry in it, as far as it was read."""
+        with self._lock:
+            ids = (entry["id"] for entry in self.session.entries())
+            return self.session.exists() and any(one not in self._promised for one in ids)
+
     def will_store(self, entries: Sequence[Mapping[str, Any]]) -> None:
-        """What pi will begin the file with, as far as it knows; nothing when there is a file."""
+        """What pi will store with its first message; nothing when the file holds an entry."""
         with self._lock:
             self.sync()
-            if not self.session.exists() and all(isinstance(e.get("id"), str) for e in entries):
-                for new in self.session.learn([dict(entry) for entry in entries]):
-                    self._tell_stored(new)
+            if self.holds_entries() or not all(isinstance(e.get("id"), str) for e in entries):
+                return
+            for new in self.session.learn([dict(entry) for entry in entries]):
+                self._promised.add(new["id"])
+                self._tell_stored(new)
 
     def sync(self) -> None:
         """Take in what the file holds by now, and tell what can be told."""
@@ -128,6 +137,10 @@ class PiLog(Teller):
             self._waiting.clear()
             if self.session.is_of_old_version:
                 self.session.reload()
+                self.tell(BranchChanged())
+            elif self.session.exists() and self._promised and not self.holds_entries():
+                # Pi was given a file of a header alone, and ended before it stored the rest.
+                self.session.learn([])
                 self.tell(BranchChanged())
             new = self.session.take_in()
             if any(_is_said(entry) for entry in new):

@@ -18,7 +18,7 @@ from enso.host.contract import (
     RunNotice,
 )
 from enso.host.runtimes.activities import Activities
-from enso.host.runtimes.pi.events import Translator
+from enso.host.runtimes.pi.events import ENTRIES, Translator
 from enso.host.runtimes.pi.extension_ui import ExtensionUi
 from enso.host.runtimes.pi.pi_log import PiLog
 from enso.host.runtimes.pi.pi_queue import PiQueue
@@ -148,13 +148,16 @@ class PiThread:
         return data
 
     def _take_in(self, process: PiProcess) -> None:
-        """Take in what pi stored; before there is a file, what it will store."""
+        """Take in what pi stored; before it stored any entry, what it will store."""
         self._log.sync()
-        if self._session.exists() or not self._services.program.protocol.lists_entries:
+        if self._log.holds_entries():
             return
         with contextlib.suppress(PiFailed):  # told by its end
-            told = object_of(process.ask("get_entries")).get("entries")
-            self._log.will_store([object_of(entry) for entry in told or ()])
+            if self._services.program.protocol.lists_entries:
+                told = object_of(process.ask("get_entries")).get("entries")
+                self._log.will_store([object_of(entry) for entry in told or ()])
+            elif self._services.runs(self._session.cwd, ENTRIES):
+                process.ask("prompt", message=f"/{ENTRIES}")
 
     def _command(self, name: str, *arguments: str) -> None:
         """Run a command of one of Enso's extensions in pi. Raises ``PromptRefused``."""

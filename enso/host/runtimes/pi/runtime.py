@@ -33,6 +33,9 @@ from enso.host.stored_values import object_of
 STOP_SECONDS: Final = 15.0
 """How long pi may take to stop a run; then its process is ended."""
 
+_SAID: Final = frozenset({"message", "custom_message"})
+"""Types of entries that hold something a model is told."""
+
 
 class PiRuntime(PiRuns):
     """The runtime of one live thread; implements ``ThreadRuntime``."""
@@ -55,6 +58,11 @@ class PiRuntime(PiRuns):
 
     def compact(self, instructions: str = "") -> None:
         """Start a run that sums up. Raises ``PromptRefused`` when there is nothing to sum up."""
+        if not any(entry["type"] in _SAID for entry in self._session.branch()):
+            # pi before 1.0 asks a model to sum up nothing.
+            raise PromptRefused(
+                "nothing-to-compact", "There is nothing to sum up: nothing was said yet."
+            )
         self._begin(PiRun("compact", instructions))
 
     def abort(self) -> None:
