@@ -145,20 +145,29 @@ def settled(frame: dict[str, object]) -> bool:
     return frame["type"] == "status" and frame["busy"] is False
 
 
+class TimedGate(Gate):
+    """A gate that knows when it was reached: the answer to the POST may come later than that."""
+
+    def wait(self) -> None:
+        """Take the time down and wait."""
+        self.at = time.perf_counter()
+        super().wait()
+
+
 def prompted(server: ServerProcess, model: ModelServer, thread_id: str) -> Prompted:
     """Send one prompt and time its way."""
-    gate = Gate()
+    gate = TimedGate()
     model.script([Reply(text=("Not long.",), first_gate=gate)])
     with following(server, thread_id) as client:
         begun = time.perf_counter()
         post(server, thread_id)
         gate.reached.wait(60)
-        asked = time.perf_counter()
+        opened = time.perf_counter()
         gate.open()
         wait_for(client, brings_words)
         shown = time.perf_counter()
         wait_for(client, settled)
-    return Prompted((asked - begun) * MILLISECONDS, (shown - asked) * MILLISECONDS)
+    return Prompted((gate.at - begun) * MILLISECONDS, (shown - opened) * MILLISECONDS)
 
 
 def brings_words(frame: dict[str, object]) -> bool:

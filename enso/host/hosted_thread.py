@@ -84,6 +84,15 @@ class OwningRuntime(Protocol):
         ...
 
 
+@runtime_checkable
+class RestingRuntime(Protocol):
+    """A runtime that keeps something of the conversation between two runs."""
+
+    def rest(self) -> None:
+        """Let go of it."""
+        ...
+
+
 class RecordingRuntime:
     """A runtime whose events of the current or last run are kept, the newest ``KEPT_EVENTS``."""
 
@@ -215,6 +224,7 @@ class SessionThread:
         self._runtime = RecordingRuntime(runtime)
         self._guarded = runtime if isinstance(runtime, GuardedRuntime) else None
         self._owning = runtime if isinstance(runtime, OwningRuntime) else None
+        self._resting = runtime if isinstance(runtime, RestingRuntime) else None
         self._view = _BranchView(session, provider_name)
 
     @property
@@ -306,6 +316,8 @@ class SessionThread:
         """Let go of what is in the file, and of what is made of it; never of another program's."""
         if self._owning or not self._session.rest():
             return False
+        if self._resting is not None:
+            self._resting.rest()
         self._view.forget()
         self._runtime.forget_events()
         return True

@@ -7,15 +7,18 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
+from httpx2 import AsyncClient
+
 from enso.host.runtimes.builtin import BuiltinRuntimes
 from enso.host.runtimes.builtin.connection import Connections
+from enso.host.runtimes.builtin.sending import WayOut, watch, way_out
 from enso.host.runtimes.builtin.timeouts import Timeouts
 from enso.host.runtimes.models.configuration import ConfigurationFiles
 from enso.host.runtimes.models.model import Model
 from enso.host.runtimes.models.model_choice import usable_model
 from enso.host.runtimes.models.model_description import ModelName
 from enso.host.runtimes.models.provider_keys import Access, may_block, resolve_access
-from tests.model_server import configure
+from tests.model_server import Gate, ModelServer, Reply, configure
 from tests.runtimes.live_thread import LiveThread
 
 CODER = ModelName("labserver", "lab-coder")
@@ -77,6 +80,30 @@ def test_a_held_thread_asks_without_a_hand_over(thread: LiveThread) -> None:
     thread.runtimes.start(count()).result()
     thread.run("Again.")
     assert handed_over == []
+
+
+def test_who_made_way_for_a_request_goes_on_once_it_is_out(server: ModelServer) -> None:
+    """When its last byte was handed over, not when the provider answers; none waits for long."""
+    gate = Gate()
+    server.script([Reply(text=("Hello.",), first_gate=gate)])
+    way = WayOut()
+
+    async def prepare(request: Any) -> None:
+        watch(request)
+
+    async def ask() -> None:
+        way_out.set(way)
+        async with AsyncClient(event_hooks={"request": [prepare]}) as client:
+            url = f"{server.url}/v1/chat/completions"
+            asked = asyncio.ensure_future(client.post(url, json={"model": "m", "messages": []}))
+            await asyncio.to_thread(gate.reached.wait)
+            assert way.is_open
+            gate.open()
+            await asked
+
+    assert not way.is_open
+    way.make_way()
+    asyncio.run(ask())
 
 
 def test_only_a_command_may_keep_a_request_waiting(tmp_path: Path) -> None:

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from enso.host.contract import Activity, MessageStarted, ThreadEvent
 from enso.host.runtimes.activities import Activities
+from enso.host.runtimes.builtin.kept_conversation import KeptConversation
 from enso.host.runtimes.builtin.library import Library, load_library, loaded_library
 from enso.host.runtimes.builtin.run import Run, Stopped
 from enso.host.runtimes.builtin.services import Services
@@ -62,6 +63,7 @@ class Asker:
         services: Services,
         activities: Activities,
         *,
+        kept: KeptConversation,
         model: Model,
         level: str,
     ) -> None:
@@ -69,6 +71,7 @@ class Asker:
         self._log = log
         self._services = services
         self._activities = activities
+        self._kept = kept
         self.model = model
         self.level = level
 
@@ -139,7 +142,11 @@ class Asker:
     async def _stream(self, answer: Answer) -> Ending:
         session = self._log.session
         request = await self._services.request(
-            self.model, session.branch(), level=self.level, thread_id=session.thread_id
+            self.model,
+            session.branch(),
+            level=self.level,
+            thread_id=session.thread_id,
+            kept=self._kept,
         )
         return await answer.stream(request)
 

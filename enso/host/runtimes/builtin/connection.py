@@ -18,6 +18,7 @@ from pydantic_ai.models import Model as LibraryModel
 from pydantic_ai.settings import ModelSettings
 
 from enso.host.runtimes.builtin.library import stays
+from enso.host.runtimes.builtin.sending import watch
 from enso.host.runtimes.builtin.sent_as_is import send_as_is, send_contents_as_is
 from enso.host.runtimes.builtin.timeouts import Timeouts
 from enso.host.runtimes.models.model import Model
@@ -121,16 +122,17 @@ class Connections:
                     timeout=self._timeout(),
                     trust_env=not direct,
                     follow_redirects=True,
-                    event_hooks={"request": [self._set_timeout]},
+                    event_hooks={"request": [self._prepare]},
                 )
             return self._clients[direct]
 
     def _timeout(self) -> httpx2.Timeout:
         return httpx2.Timeout(self._timeouts.silence, connect=self._timeouts.connect)
 
-    async def _set_timeout(self, request: httpx2.Request) -> None:
+    async def _prepare(self, request: httpx2.Request) -> None:
         """Every SDK sends timeouts of its own along: ours hold."""
         request.extensions["timeout"] = self._timeout().as_dict()
+        watch(request)
 
 
 def settings_for(model: Model, asked: Asked) -> ModelSettings:

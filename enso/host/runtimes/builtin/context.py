@@ -42,12 +42,17 @@ def context_messages(context: Sequence[Stored], model: Model) -> list[Stored]:
     Roles are ``system``, ``user``, ``assistant`` and ``toolResult``; ``content`` of the last three
     is a list of blocks.
     """
-    told = [message for stored in context for message in told_messages(stored)]
     state = system_state(context)
     system = "\n\n".join(t for t in (*state.texts, *state.sections.values()) if t) if state else ""
     head: list[Stored] = [{"role": "system", "content": system}] if system else []
+    return head + spoken_messages(context, model)
+
+
+def spoken_messages(context: Iterable[Stored], model: Model) -> list[Stored]:
+    """The same without the system's; of a stretch that begins with no tool's result, as in all."""
+    told = [message for stored in context for message in told_messages(stored)]
     spoken = [message for message in told if role_of(message) in _REPLAYED]
-    return head + _with_results(_adapted(spoken, model))
+    return _with_results(_adapted(spoken, model))
 
 
 def told_messages(message: Stored) -> list[Stored]:

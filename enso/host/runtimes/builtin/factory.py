@@ -10,6 +10,7 @@ import contextlib
 import threading
 from collections.abc import Callable, Coroutine, Mapping, Sequence
 from concurrent.futures import Future
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
@@ -21,6 +22,7 @@ from enso.host.contract import (
     PromptRefused,
     ThreadRuntime,
 )
+from enso.host.runtimes.builtin.kept_conversation import KeptConversation
 from enso.host.runtimes.builtin.local_model import LocalModel, LocalModelFailed
 from enso.host.runtimes.builtin.preparation import Preparation
 from enso.host.runtimes.builtin.run_settings import RunSettings, run_settings
@@ -48,7 +50,7 @@ if TYPE_CHECKING:
 
 
 _SHORT_BRANCH: Final = 50
-"""Entries that are made a request of in the loop itself, in a millisecond; more by a worker."""
+"""New entries that are made a request of in the loop itself, in a millisecond; more by a worker."""
 
 
 class BuiltinRuntimes:
@@ -172,7 +174,13 @@ class BuiltinRuntimes:
         return nearest_level(model, stored or default)
 
     async def request(
-        self, model: Model, branch: Sequence[Mapping[str, Any]], *, level: str, thread_id: str
+        self,
+        model: Model,
+        branch: Sequence[Mapping[str, Any]],
+        *,
+        level: str,
+        thread_id: str,
+        kept: KeptConversation,
     ) -> Request:
         """The request for the next message of a branch. Raises ``AnswerFailed``."""
         import asyncio  # noqa: PLC0415
@@ -182,9 +190,9 @@ class BuiltinRuntimes:
 
         reached, library_model = await self._reach(model)
         asked = Asked(level=level, thread_id=thread_id)
-        if len(branch) <= _SHORT_BRANCH:
-            return branch_request(library_model, reached, branch, asked=asked)
-        return await asyncio.to_thread(branch_request, library_model, reached, branch, asked=asked)
+        known = len(kept.last.branch) if kept.last is not None else 0
+        make = partial(branch_request, library_model, reached, branch, asked=asked, kept=kept)
+        return make() if len(branch) - known <= _SHORT_BRANCH else await asyncio.to_thread(make)
 
     async def plain_request(
         self, model: Model, *, system: str, prompt: str, level: str, thread_id: str

@@ -8,6 +8,7 @@ from enso.host.runtimes.activities import Activities
 from enso.host.runtimes.builtin.asking import Asker
 from enso.host.runtimes.builtin.attempts import Attempts
 from enso.host.runtimes.builtin.compactor import Compactor
+from enso.host.runtimes.builtin.kept_conversation import KeptConversation
 from enso.host.runtimes.builtin.run import Run
 from enso.host.runtimes.builtin.run_settings import RunSettings
 from enso.host.runtimes.builtin.services import Services
@@ -37,11 +38,12 @@ def run_parts(
     services: Services,
     activities: Activities,
     spending: Spending,
+    kept: KeptConversation,
     model: Model,
     level: str,
 ) -> RunParts:
     """Put together what one run needs; nothing begins."""
-    asker = Asker(run, log, services, activities, model=model, level=level)
+    asker = Asker(run, log, services, activities, kept=kept, model=model, level=level)
     attempts = Attempts(run, log, asker, activities, lambda: services.settings.retry)
     compactor = Compactor(
         run,

@@ -33,10 +33,12 @@ from enso.host.runtimes.builtin.agent_loop import AgentLoop
 from enso.host.runtimes.builtin.compaction import CompactionPlan, plan_compaction
 from enso.host.runtimes.builtin.dialogs import Dialogs
 from enso.host.runtimes.builtin.guard import Guard
+from enso.host.runtimes.builtin.kept_conversation import KeptConversation
 from enso.host.runtimes.builtin.prompt_queue import PromptQueue
 from enso.host.runtimes.builtin.prompt_store import PromptStore, user_message
 from enso.host.runtimes.builtin.run import Run
 from enso.host.runtimes.builtin.run_parts import RunParts, run_parts
+from enso.host.runtimes.builtin.sending import WayOut, way_out
 from enso.host.runtimes.builtin.services import Services
 from enso.host.runtimes.builtin.spending import Spending
 from enso.host.runtimes.builtin.system_prompt import system_sections
@@ -68,6 +70,7 @@ class BuiltinRuntime:
         self._spending = Spending(
             self._log, self._dialogs, lambda: self._services.settings.spend_limit
         )
+        self._kept = KeptConversation()
         self._lock = threading.Lock()
         self._run: Run | None = None
         self._closed = False
@@ -89,7 +92,8 @@ class BuiltinRuntime:
             prompt = user_message(self._expanded(message), images)
             # Read here, where it may block: the loop would have to hand it to yet another worker.
             sections = self._sections(model)
-            self._start(lambda run: self._converse(run, model, level, prompt, sections))
+            way = self._start(lambda run: self._converse(run, model, level, prompt, sections))
+        way.make_way()
 
     def compact(self, instructions: str = "") -> None:
         """Start a run that sums up. Raises ``PromptRefused`` when there is nothing to sum up."""
@@ -126,6 +130,12 @@ class BuiltinRuntime:
             if not self._services.in_loop_now:
                 _wait(run.done)
         self._log.listen(None)
+
+    def rest(self) -> None:
+        """Keep nothing of the conversation in memory, unless a run needs it."""
+        with self._lock:
+            if self._run is None:
+                self._kept.forget()
 
     def model(self) -> ModelInUse | None:
         """The model of the next prompt."""
@@ -223,21 +233,27 @@ class BuiltinRuntime:
 
     # -- a run, in the shared loop ----------------------------------------------------------------
 
-    def _start(self, work: Callable[[Run], Coroutine[Any, Any, RunSettled]]) -> None:
-        """Start a run; the lock is held. Raises ``PromptRefused``; then there is none."""
+    def _start(self, work: Callable[[Run], Coroutine[Any, Any, RunSettled]]) -> WayOut:
+        """Start a run; the lock is held. Raises ``PromptRefused``; then there is none.
+
+        Returns the way of its first request, for which the caller may make way without the lock.
+        """
         self._run = run = Run()
+        way = WayOut()
         self._queue.open()
         self._activities.at(Activity(kind="asking"))
         try:
-            run.done = self._services.start(self._settle(run, work))
+            run.done = self._services.start(self._settle(run, way, work))
         except PromptRefused:
             self._forget_run()
             raise
+        return way
 
     async def _settle(
-        self, run: Run, work: Callable[[Run], Coroutine[Any, Any, RunSettled]]
+        self, run: Run, way: WayOut, work: Callable[[Run], Coroutine[Any, Any, RunSettled]]
     ) -> None:
         """Do the work of a run; whatever comes of it, the run is settled."""
+        way_out.set(way)
         settled = RunSettled("failed")
         try:
             settled = await work(run)
@@ -247,6 +263,7 @@ class BuiltinRuntime:
             log.exception("A run of thread %s failed", self._session.thread_id)
             self._give_up(run, f"Enso failed: {type(error).__name__}: {error}")
         finally:
+            way.open()
             with self._lock:
                 self._forget_run()
             self._log.tell(settled)
@@ -293,6 +310,7 @@ class BuiltinRuntime:
             services=self._services,
             activities=self._activities,
             spending=self._spending,
+            kept=self._kept,
             model=model,
             level=level,
         )

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol
 
 from enso.host.contract import Command
+from enso.host.runtimes.builtin.kept_conversation import KeptConversation
 from enso.host.runtimes.builtin.run_settings import RunSettings
 from enso.host.runtimes.models.model import Model
 
@@ -58,7 +59,9 @@ class Services(Protocol):
         """Start what this model needs, if anything. Blocks; raises nothing."""
         ...
 
-    async def request(self, model: Model, branch: Branch, *, level: str, thread_id: str) -> Request:
+    async def request(
+        self, model: Model, branch: Branch, *, level: str, thread_id: str, kept: KeptConversation
+    ) -> Request:
         """The request for the next message of a branch. Raises ``AnswerFailed``."""
         ...
 

@@ -112,10 +112,12 @@ def context_files(cwd: Path, agent_dir: Path) -> Found[ContextFile]:
 
 
 def _context_file(directory: Path, problems: list[str]) -> ContextFile | None:
-    if not os.access(directory, os.X_OK):  # others' directories above the project are usual
+    place = str(directory)
+    if not os.access(place, os.X_OK):  # others' directories above the project are usual
         return None
     for name in CONTEXT_FILE_NAMES:
-        path = directory / name
+        # Before every prompt, most of these names are not there: no path is made of them.
+        path = os.path.join(place, name)  # noqa: PTH118
         try:
             read = _read(path, MAX_CONTEXT_BYTES)
         except (FileNotFoundError, NotADirectoryError):
@@ -124,7 +126,7 @@ def _context_file(directory: Path, problems: list[str]) -> ContextFile | None:
             problems.append(_unreadable(path, error))
             continue
         if read is not None:
-            return ContextFile(path, _cut(*read))
+            return ContextFile(directory / name, _cut(*read))
     return None
 
 
@@ -258,6 +260,8 @@ def _up_to_repository(cwd: Path) -> Iterator[Path]:
 
 
 def _skill_files(directory: Path, *, loose: bool) -> Iterator[Path]:
+    if not os.path.lexists(directory):  # which is usual
+        return
     kinds = (".fdignore", ".ignore", GIT_IGNORE)
     ignoring = Ignoring(kinds, needs_repository=False)
     yield from _skill_files_below(directory, ignoring, loose=loose, seen=set())
@@ -317,7 +321,7 @@ def _markdown(path: Path, problems: list[str]) -> MarkdownFile | None:
     return None
 
 
-def _read(path: Path, limit: int) -> tuple[bytes, int] | None:
+def _read(path: Path | str, limit: int) -> tuple[bytes, int] | None:
     """The first bytes of a regular file, and its size; ``None`` for anything else."""
     # not blocking: who opens a pipe would wait for its other end
     handle = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
@@ -351,5 +355,5 @@ def _listed(directory: Path) -> list[Path]:
         return []
 
 
-def _unreadable(path: Path, error: OSError) -> str:
+def _unreadable(path: Path | str, error: OSError) -> str:
     return f"{path} cannot be read: {error.strerror}."
