@@ -16,10 +16,10 @@ from typing import Any, BinaryIO, Final, Generic, NamedTuple, TypeVar
 
 from msgspec import msgpack
 
+from enso.host.file_stamp import FileStamp
 from enso.host.session_log import Header, open_regular
 from enso.host.session_rows import FileRows, PlacedRow, Shape, read_rows
 from enso.host.session_tail import Counters
-from enso.host.session_write import FileStamp
 
 MOST_BYTES: Final = 32 << 20
 """Packed rows that are kept."""

@@ -12,11 +12,11 @@ from typing import Any, Final, cast
 from msgspec import UNSET, DecodeError, Raw, Struct, UnsetType
 from msgspec.json import Decoder
 
-from enso.host.contract import ThreadEnd
 from enso.host.json_lines import MalformedLine, clean_text, is_blank, parse_line
 from enso.host.session_log import given_id, name_of, stored_id
 from enso.host.session_spend import ScannedUsage, Spend, scanned_usage
 from enso.host.stored_values import LATEST_MS, count_of, milliseconds, object_of
+from enso.host.thread_ends import ThreadEnd
 
 _SPOKEN: Final = ("user", "assistant")
 _SPENDING: Final = ("usage", "compaction", "branch_summary")

@@ -20,6 +20,7 @@ from pathlib import Path
 from typing import Any, BinaryIO, Final, TypeVar
 
 from enso.host.contract import SessionNotWritten, SessionUnreadable
+from enso.host.file_stamp import FileStamp, stamp_of
 from enso.host.json_lines import dump_line
 from enso.host.session_growth import read_growth
 from enso.host.session_log import (
@@ -34,7 +35,7 @@ from enso.host.session_log import (
 )
 from enso.host.session_migration import write_migrated
 from enso.host.session_rest import read_as_it_was
-from enso.host.session_write import FileStamp, append_whole, create_whole, stamp_of
+from enso.host.session_write import append_whole, create_whole
 
 _FIELDS_FIRST: Final = ("custom", "custom_message")
 _LONGEST_DIRECTORY_NAME: Final = 200

@@ -17,7 +17,7 @@ from typing import Final, NamedTuple
 
 from msgspec import Struct
 
-from enso.host.session_write import FileStamp
+from enso.host.file_stamp import FileStamp
 
 _TICK_NS: Final = 50_000_000
 """A directory that changed so shortly before it was listed may change again in the same tick."""

@@ -19,9 +19,9 @@ from typing import Final, NamedTuple
 from msgspec import MsgspecError, msgpack
 
 import enso
+from enso.host.file_stamp import FileStamp
 from enso.host.row_worker import Batch, Looked, read_message, write_message
 from enso.host.session_look import RowFile, look_at
-from enso.host.session_write import FileStamp
 
 log = logging.getLogger(__name__)
 

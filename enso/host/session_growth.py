@@ -10,8 +10,8 @@ import os
 from pathlib import Path
 from typing import NamedTuple
 
+from enso.host.file_stamp import FileStamp
 from enso.host.session_log import Entry, EntryAdopter, open_regular, read_lines
-from enso.host.session_write import FileStamp
 
 
 class Growth(NamedTuple):

@@ -439,13 +439,14 @@ class SessionHost:
 
     def on_change(self, listener: ChangeListener) -> Callable[[], None]:
         """Watch the store; returns what ends the watch. Who watches may soon search."""
-        self._finder.start()
 
         def tell(thread_ids: frozenset[str]) -> None:
             listener(thread_ids)
             self._finder.changed()
 
-        return self._watch.listen(tell)
+        end = self._watch.listen(tell)
+        self._finder.start()
+        return end
 
     def close(self) -> None:
         """End the watch, the search and every child process."""

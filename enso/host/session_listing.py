@@ -18,13 +18,13 @@ from pathlib import Path
 from typing import Final, NamedTuple
 
 from enso.host.contract import Listed, StoredThread
+from enso.host.file_stamp import FileStamp, stamp_of
 from enso.host.session_cache import RowCache
 from enso.host.session_files import FoundFile, Look, SessionFiles
 from enso.host.session_fill import FIRST_FILES, Fill, LookAt, ToLook
 from enso.host.session_look import RowFile, look_at
 from enso.host.session_order import RowOrder
 from enso.host.session_unread import UnreadFiles, beginning_of
-from enso.host.session_write import FileStamp, stamp_of
 from enso.projects import Projects
 
 log = logging.getLogger(__name__)

@@ -9,8 +9,6 @@ than 3, the row is that of the full scan (``enso.host.session_scan``), which it 
 from __future__ import annotations
 
 import os
-from datetime import UTC, datetime
-from functools import lru_cache
 from pathlib import Path
 from typing import TYPE_CHECKING, BinaryIO, Final, NamedTuple
 from zlib import crc32
@@ -18,14 +16,14 @@ from zlib import crc32
 from msgspec import UNSET, DecodeError, Raw, Struct, UnsetType, structs
 from msgspec.json import Decoder
 
-from enso.host.contract import StoredThread, ThreadEnd
+from enso.host.file_stamp import FileStamp
 from enso.host.precedence import LONG_STEP, answers
 from enso.host.session_beginning import read_beginning
 from enso.host.session_facts import ScannedEntry, end_of_message, scan_line, title_of, value_of
 from enso.host.session_log import CURRENT_VERSION, name_of, open_regular
 from enso.host.session_tail import Counters, FileChanged, lines_before
-from enso.host.session_write import FileStamp
 from enso.host.stored_values import LATEST_MS, count_of, milliseconds
+from enso.host.thread_ends import ThreadEnd
 from enso.thread_ids import is_thread_id
 
 if TYPE_CHECKING:
@@ -113,26 +111,6 @@ def modified_ms(file: RowFile) -> int:
     facts = file.facts
     newest = facts.newest_ms or facts.created_ms if facts is not None else None
     return file.stamp.active_ms(newest)
-
-
-_directory = lru_cache(maxsize=4096)(Path)  # many threads share one
-
-
-def row_of(file: RowFile) -> StoredThread | None:
-    """The row; ``None`` for a file that is no thread."""
-    facts = file.facts
-    if facts is None:
-        return None
-    return StoredThread(
-        id=facts.id,
-        path=Path(file.path),
-        cwd=_directory(facts.cwd),
-        modified=datetime.fromtimestamp(modified_ms(file) / 1000, UTC),
-        message_count=facts.message_count,
-        first_message=facts.first_message,
-        name=facts.name,
-        end=facts.end,
-    )
 
 
 def _looked(

@@ -9,12 +9,14 @@ from __future__ import annotations
 
 from bisect import bisect_left, insort
 from collections.abc import Collection, Iterable, Iterator, Sequence
+from datetime import UTC, datetime
+from functools import lru_cache
 from operator import itemgetter
 from pathlib import Path
 from typing import Final, overload
 
 from enso.host.contract import StoredThread
-from enso.host.session_look import RowFile, modified_ms, row_of
+from enso.host.session_look import RowFile, modified_ms
 from enso.projects import Projects
 
 _Key = tuple[int, str, RowFile]
@@ -22,6 +24,26 @@ _Key = tuple[int, str, RowFile]
 _order_of: Final = itemgetter(0, 1)
 _MANY: Final = 100
 """Changes at once beyond which sorting anew is cheaper than putting each in its place."""
+
+
+_directory = lru_cache(maxsize=4096)(Path)  # many threads share one
+
+
+def row_of(file: RowFile) -> StoredThread | None:
+    """The row; ``None`` for a file that is no thread."""
+    facts = file.facts
+    if facts is None:
+        return None
+    return StoredThread(
+        id=facts.id,
+        path=Path(file.path),
+        cwd=_directory(facts.cwd),
+        modified=datetime.fromtimestamp(modified_ms(file) / 1000, UTC),
+        message_count=facts.message_count,
+        first_message=facts.first_message,
+        name=facts.name,
+        end=facts.end,
+    )
 
 
 class _Rows:

@@ -12,8 +12,8 @@ from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import NamedTuple
 
+from enso.host.file_stamp import FileStamp
 from enso.host.session_log import SessionLog, open_regular, read_lines, read_session_lines
-from enso.host.session_write import FileStamp
 
 
 class ReadAgain(NamedTuple):

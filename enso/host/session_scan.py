@@ -17,6 +17,7 @@ from pathlib import Path
 from typing import BinaryIO, Final
 
 from enso.host.contract import StoredThread
+from enso.host.file_stamp import FileStamp
 from enso.host.precedence import LONG_STEP, answers
 from enso.host.session_beginning import read_beginning
 from enso.host.session_branch import (
@@ -37,7 +38,6 @@ from enso.host.session_facts import (
 )
 from enso.host.session_log import Header, open_regular
 from enso.host.session_prefix import LONG, prefix_of
-from enso.host.session_write import FileStamp
 from enso.thread_ids import is_thread_id
 from enso.transcript import Usage
 

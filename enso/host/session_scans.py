@@ -12,8 +12,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Final
 
+from enso.host.file_stamp import stamp_of
 from enso.host.session_scan import ScannedFile, scan_file
-from enso.host.session_write import stamp_of
 
 KEPT_SCANS: Final = 64
 LONG_BYTES: Final = 2 << 20

@@ -14,10 +14,10 @@ from pathlib import Path
 from typing import Final
 
 from enso.host.contract import StoredThread
+from enso.host.file_stamp import stamp_of
 from enso.host.json_lines import MalformedLine, parse_line
 from enso.host.session_beginning import read_beginning
 from enso.host.session_log import Header, open_regular, read_header
-from enso.host.session_write import stamp_of
 
 _HEADER: Final = 2048
 """Bytes that a header takes seldom more than."""

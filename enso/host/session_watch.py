@@ -14,9 +14,9 @@ from pathlib import Path
 from typing import Final
 
 from enso.host.contract import ChangeListener
+from enso.host.file_stamp import stamp_of
 from enso.host.session_files import linked_directories
 from enso.host.session_listing import SessionListing
-from enso.host.session_write import stamp_of
 
 _log = logging.getLogger(__name__)
 

@@ -8,46 +8,9 @@ from __future__ import annotations
 import os
 from contextlib import suppress
 from pathlib import Path
-from typing import Final
-
-from msgspec import Struct
 
 from enso.host.contract import SessionNotWritten
-
-_LOST_MS: Final = 2000
-
-
-class FileStamp(Struct, frozen=True, gc=False):
-    """What tells one state of a file from another, without reading it."""
-
-    inode: int
-    size: int
-    mtime_ns: int
-
-    def grown_from(self, earlier: FileStamp) -> bool:
-        """Whether this is the same file, and no shorter."""
-        return self.inode == earlier.inode and self.size >= earlier.size
-
-    def active_ms(self, told_ms: int | None) -> int:
-        """When the file was last active, by the time that it tells of itself (``None``: none).
-
-        A time behind the file's own is not believed; but for two seconds, which a file's time
-        loses in an archive or on a file system that keeps whole ones.
-        """
-        file_ms = max(self.mtime_ns // 1_000_000, 0)
-        return file_ms if told_ms is None or told_ms > file_ms + _LOST_MS else told_ms
-
-
-def stamp_of(path: Path) -> FileStamp | None:
-    """The state of the file now; ``None`` when there is none that can be looked at."""
-    try:
-        return _stamp(path.stat())
-    except (OSError, ValueError):
-        return None
-
-
-def _stamp(status: os.stat_result) -> FileStamp:
-    return FileStamp(status.st_ino, status.st_size, status.st_mtime_ns)
+from enso.host.file_stamp import FileStamp, stamp_by
 
 
 def create_whole(path: Path, content: bytes, thread_id: str) -> FileStamp:
@@ -62,7 +25,7 @@ def create_whole(path: Path, content: bytes, thread_id: str) -> FileStamp:
         raise _not_written(thread_id, path, error) from error
     try:
         _write_all(descriptor, content)
-        return _stamp(os.fstat(descriptor))
+        return stamp_by(os.fstat(descriptor))
     except OSError as error:
         with suppress(OSError):
             path.unlink()
@@ -87,12 +50,12 @@ def append_whole(
         found = os.fstat(descriptor)
         content = line if _ends_whole(descriptor, found.st_size) else b"\n" + line
         _write_or_undo(descriptor, content, found.st_size)
-        after = _stamp(os.fstat(descriptor))
+        after = stamp_by(os.fstat(descriptor))
     except OSError as error:
         raise _not_written(thread_id, path, error) from error
     finally:
         os.close(descriptor)
-    alone = before == _stamp(found) and after.size == found.st_size + len(content)
+    alone = before == stamp_by(found) and after.size == found.st_size + len(content)
     return after, alone
 
 

@@ -10,11 +10,11 @@ from pathlib import Path
 
 import pytest
 
+from enso.host.file_stamp import FileStamp, stamp_of
 from enso.host.session_cache import RowCache
 from enso.host.session_fill import FIRST_FILES, Fill, LookAt, ToLook
 from enso.host.session_listing import SessionListing
 from enso.host.session_look import RowFile, look_at
-from enso.host.session_write import FileStamp, stamp_of
 from enso.projects import Projects
 from tests.host.session_lines import BEGINNING_MS, CWD, header, message, write
 

@@ -13,11 +13,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from enso.host.contract import Found, StoredThread
+from enso.host.file_stamp import stamp_of
 from enso.host.search import Finder
 from enso.host.search.index import IndexUnusable, SearchIndex
 from enso.host.search.lines import new_lines
 from enso.host.search.words import extract, match_expression, query_terms, searched_text
-from enso.host.session_write import stamp_of
 from tests.host.corpus import ALL, Recorded, host_over, place
 
 

@@ -12,7 +12,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from enso.host.session_look import RowFile, look_at, row_of
+from enso.host.session_look import RowFile, look_at
+from enso.host.session_order import row_of
 from enso.host.session_scan import scan_file
 from tests.host.corpus import ALL, Recorded, place
 from tests.host.session_lines import BEGINNING_MS, LINES, STEPS, VERSIONS, at, header, message

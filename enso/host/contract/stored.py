@@ -8,10 +8,8 @@ from datetime import datetime
 from pathlib import Path
 from typing import BinaryIO, Literal
 
+from enso.host.thread_ends import ThreadEnd
 from enso.transcript import TranscriptEntry, Usage
-
-ThreadEnd = Literal["complete", "refused", "aborted", "cut-by-length", "interrupted", "empty"]
-"""How the stored branch ends: the rail's mark."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

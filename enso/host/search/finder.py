@@ -16,10 +16,10 @@ from pathlib import Path
 from typing import Any, Final
 
 from enso.host.contract import Found, Listed, Passage, StoredThread
+from enso.host.file_stamp import stamp_of
 from enso.host.search.index import Addition, IndexUnusable, Place, SearchIndex
 from enso.host.search.lines import message_entry_id, new_lines, read_line, written_at
 from enso.host.search.words import extract, match_expression, query_terms, searched_text
-from enso.host.session_write import stamp_of
 from enso.host.stored_values import object_of, text_of
 
 log = logging.getLogger(__name__)
@@ -133,6 +133,7 @@ class Finder:
     # -- filling ----------------------------------------------------------------------------------
 
     def _run(self) -> None:
+        self._try(self._rows)  # the first look at the files goes before everything here
         self._try(self._tidy)
         while True:
             self._try(lambda: self._bring_in(self._pending(self._rows()), rest=_REST))
@@ -144,7 +145,7 @@ class Finder:
                 if self._closed:
                     return
 
-    def _try(self, work: Callable[[], None]) -> None:
+    def _try(self, work: Callable[[], object]) -> None:
         try:
             work()
         except IndexUnusable as error:

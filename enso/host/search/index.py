@@ -17,7 +17,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
-from enso.host.session_write import FileStamp
+from enso.host.file_stamp import FileStamp
 
 log = logging.getLogger(__name__)
 

@@ -7,11 +7,11 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, cast
 
+from enso.host.file_stamp import FileStamp
 from enso.host.json_lines import MalformedLine, parse_line
 from enso.host.precedence import LONG_STEP, answers
 from enso.host.search.index import Addition, IndexedFile, Line
 from enso.host.search.words import searched_text
-from enso.host.session_write import FileStamp
 from enso.host.stored_values import milliseconds, object_of, text_of
 
 _LONGEST_LINE = 16 * 1024 * 1024
