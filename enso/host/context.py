@@ -10,6 +10,7 @@ from collections.abc import Iterable, Sequence
 from typing import Final
 
 from enso.host.context_elements import element, left_out
+from enso.host.context_rows import CONTEXT, ContextRow
 from enso.host.context_size import (
     SystemSize,
     context_tokens,
@@ -28,7 +29,9 @@ from enso.host.contract import (
     ShareKind,
 )
 from enso.host.decode import entry_time, stop_reason_of
+from enso.host.kept_sums import Summing
 from enso.host.session_context import Assembly, Stored, is_system, message_of, messages_of, role_of
+from enso.host.session_rows import RowTree
 from enso.host.stored_values import text_of
 from enso.host.usage import read_usage
 from enso.transcript import Usage
@@ -47,6 +50,9 @@ KINDS: Final[tuple[ShareKind, ...]] = (
 )
 _STANDING: Final = ("system", "tools")  # whose tokens are those of all system messages together
 _LEFT_OUT: Final = "left out"
+_BYTES_OF_AN_ENTRY: Final = 300
+_BYTES_OF_A_REQUEST: Final = 450
+_NO_KINDS: Final = (0, 0)
 
 
 def branch_context(branch: Iterable[Stored]) -> BranchContext:
@@ -101,6 +107,8 @@ class ContextWalk:
         self._changed: dict[int, tuple[int, Sizes]] = {}
         self._since_count: int | None = None  # tokens from the last count of a provider on
         self._compacted = False
+        self._present: tuple[tuple[int, int], list[ShareKind]] = _NO_KINDS, []
+        self._shares: dict[str, tuple[Size, ContextShare]] = {}
 
     def extend(self, entries: Iterable[Stored]) -> None:
         """The branch goes on with these entries."""
@@ -109,6 +117,26 @@ class ContextWalk:
                 self._requests.append(self._request(entry))
                 self._compacted = False
             self._take(entry)
+
+    def extend_by_rows(self, rows: Iterable[ContextRow]) -> None:
+        """The branch goes on with these entries, which were read as rows."""
+        assembly = self._assembly
+        for row in rows:
+            if row.entry is not None or assembly.is_edited(row.id):
+                self.extend((row.stored(),))
+                continue
+            place, answers = len(assembly.branch), row.role == "assistant"
+            if answers:
+                self._requests.append(self._request_of(row))
+                self._compacted = False
+            assembly.append_sized(row)
+            self._say(place, _kind(row.role), row.letters, row.counted if answers else 0)
+
+    @property
+    def size(self) -> int:
+        """About how many bytes are held."""
+        entries, requests = len(self._assembly.branch), len(self._requests)
+        return _BYTES_OF_AN_ENTRY * entries + _BYTES_OF_A_REQUEST * requests
 
     def context(self) -> BranchContext:
         """Every request so far, and the one to come."""
@@ -131,18 +159,20 @@ class ContextWalk:
 
     def _add(self, place: int) -> None:
         assembly = self._assembly
-        message = message_of(assembly.branch[place])
+        message = message_of(assembly.at(place))
         if message and assembly.last_edit(place) is None and role_of(message) != "system":
-            self._say(place, message)
+            self._say(
+                place, _kind(role_of(message)), message_letters(message), counted_tokens(message)
+            )
             return
-        stored = messages_of(assembly.branch[place])
+        stored = messages_of(assembly.at(place))
         if not stored:
             return
         sizes = _sizes(stored)
         messages = stored
         if assembly.last_edit(place) is not None:  # an edit that came before what it aims at
             messages = assembly.messages_at(place)
-        if is_system(assembly.branch[place]):
+        if is_system(assembly.at(place)):
             self._told.add(place, messages, stored)
         else:
             self._placed.append(place, sizes)
@@ -151,15 +181,12 @@ class ContextWalk:
                 self._change(place, sizes)
         self._count(messages, sizes if messages is stored else _sizes(messages))
 
-    def _say(self, place: int, message: Stored) -> None:
+    def _say(self, place: int, kind: str, letters: int, counted: int) -> None:
         """A message of the conversation, as nearly every entry is."""
-        letters = message_letters(message)
         size = Size(1, letters, tokens_of(letters))
-        kind = _kind(role_of(message))
-        self._placed.append(place, {kind: size})
+        self._placed.append_one(place, kind, size)
         before = self._spoken.get(kind)
         self._spoken[kind] = size if before is None else before.plus(size)
-        counted = counted_tokens(message)
         if counted:
             self._since_count = counted
         elif self._since_count is not None:
@@ -180,13 +207,13 @@ class ContextWalk:
             return
         if target == self._assembly.compaction or target in self._told.places:
             self._tell_anew()
-        elif not is_system(self._assembly.branch[target]):
-            self._change(target, _sizes(messages_of(self._assembly.branch[target])))
+        elif not is_system(self._assembly.at(target)):
+            self._change(target, _sizes(messages_of(self._assembly.at(target))))
 
     def _change(self, place: int, stored: Sizes) -> None:
         """Bring the sums in line with the last edit of a place, which may stand before it."""
         edit = self._assembly.last_edit(place)
-        if edit is None or self._assembly.branch[place].get("type") == "compaction":
+        if edit is None or self._assembly.at(place).get("type") == "compaction":
             return
         if place in self._changed:
             self._apply(*self._changed.pop(place), negative=True)
@@ -206,6 +233,7 @@ class ContextWalk:
         self._compacted = True
         self._since_count = None
         self._spoken = self._placed.since(self._assembly.start)
+        self._present = _NO_KINDS, []
         self._told.places.clear()
         self._tell_anew()
 
@@ -213,14 +241,15 @@ class ContextWalk:
         """Measure again what stands before the conversation: the summary, and system messages."""
         places, assembly = self._told.places, self._assembly
         self._told = _Told()
+        self._present = _NO_KINDS, []
         if assembly.compaction is not None:
             self._told.add(
                 None,
                 assembly.messages_at(assembly.compaction),
-                messages_of(assembly.branch[assembly.compaction]),
+                messages_of(assembly.at(assembly.compaction)),
             )
         for place in places:
-            self._told.add(place, assembly.messages_at(place), messages_of(assembly.branch[place]))
+            self._told.add(place, assembly.messages_at(place), messages_of(assembly.at(place)))
 
     # -- what is there now ------------------------------------------------------------------------
 
@@ -239,26 +268,35 @@ class ContextWalk:
             size=self._size(),
         )
 
+    def _request_of(self, row: ContextRow) -> BranchRequest:
+        return BranchRequest(
+            index=len(self._requests) + 1,
+            entry_id=row.id,
+            created_at=row.at,
+            provider=row.provider,
+            model=row.model,
+            stop_reason=stop_reason_of(row.reason or None),
+            counted=row.shown or None,
+            compacted=self._compacted,
+            size=self._size(),
+        )
+
     def _size(self) -> ContextSize:
-        told, spoken = self._told.sizes, self._spoken
+        told = self._told
         elements = letters = estimate = 0
         shares: list[ContextShare] = []
-        for kind in KINDS:
-            size = spoken.get(kind)
-            if kind in told:
-                size = told[kind] if size is None else size.plus(told[kind])
+        for kind in self._kinds():
+            size = self._spoken.get(kind)
+            if kind in told.sizes:
+                size = told.sizes[kind] if size is None else size.plus(told.sizes[kind])
             if size is None or size == NOTHING:
                 continue
-            elements += size.elements
-            letters += size.letters
-            estimate += size.tokens if kind not in _STANDING else 0
-            shares.append(
-                ContextShare(
-                    kind=kind, elements=size.elements, characters=size.letters, tokens=size.tokens
-                )
-            )
-        estimate += tokens_of(self._told.system.letters)
-        left_out = told.get(_LEFT_OUT, NOTHING).plus(spoken.get(_LEFT_OUT, NOTHING))
+            elements += size[0]
+            letters += size[1]
+            estimate += size[2] if kind not in _STANDING else 0
+            shares.append(self._share(kind, size))
+        estimate += told.system_tokens
+        left_out = told.sizes.get(_LEFT_OUT, NOTHING).plus(self._spoken.get(_LEFT_OUT, NOTHING))
         return ContextSize(
             elements=elements,
             characters=letters,
@@ -266,6 +304,23 @@ class ContextWalk:
             shares=tuple(shares),
             left_out=left_out.elements,
         )
+
+    def _kinds(self) -> Sequence[ShareKind]:
+        """The kinds of which there may be something, in their order."""
+        known = len(self._spoken), len(self._told.sizes)
+        if self._present[0] != known:
+            some = self._spoken.keys() | self._told.sizes.keys()
+            self._present = known, [kind for kind in KINDS if kind in some]
+        return self._present[1]
+
+    def _share(self, kind: ShareKind, size: Size) -> ContextShare:
+        """A share; as long as nothing is added to it, the same one."""
+        known = self._shares.get(kind)
+        if known is not None and known[0] is size:
+            return known[1]
+        share = ContextShare(kind=kind, elements=size[0], characters=size[1], tokens=size[2])
+        self._shares[kind] = size, share
+        return share
 
 
 class _Told:
@@ -275,6 +330,7 @@ class _Told:
         self.places: dict[int, None] = {}  # a set that keeps its order
         self.sizes: Sizes = {}
         self.system = SystemSize()
+        self.system_tokens = 0
 
     def add(self, place: int | None, messages: list[Stored], stored: list[Stored]) -> None:
         """The messages of a place as they are in the context, and as they are stored."""
@@ -286,6 +342,7 @@ class _Told:
         for message in messages:
             if role_of(message) == "system":
                 self.system.take(message)
+        self.system_tokens = tokens_of(self.system.letters)
 
 
 def _kind(role: str) -> str:
@@ -323,3 +380,34 @@ def _difference(stored: Sizes, messages: list[Stored]) -> Sizes:
 def _shown(usage: Usage) -> int | None:
     """What the provider says it was shown: tokens read anew, from its cache, or into it."""
     return usage.input + usage.cache_read + usage.cache_write or None
+
+
+class ContextSum:
+    """The context of a branch that was read as rows, to which more may be added behind its leaf."""
+
+    def __init__(self) -> None:
+        self._walk = ContextWalk()
+
+    @property
+    def size(self) -> int:
+        """About how many bytes are held."""
+        return self._walk.size
+
+    def follow(self, rows: Iterable[ContextRow]) -> None:
+        """The branch goes on with these entries."""
+        self._walk.extend_by_rows(rows)
+
+    def answer(self) -> BranchContext:
+        """Every request so far, and the one to come."""
+        return self._walk.context()
+
+
+def sum_of_rows(rows: list[ContextRow], leaf_id: str | None) -> ContextSum:
+    """The context of the branch with this leaf."""
+    tree, total = RowTree(rows, leaf_id), ContextSum()
+    total.follow(rows[place] for place in tree.branch)
+    return total
+
+
+CONTEXT_SUM: Final = Summing(shape=CONTEXT, nothing=ContextSum, of_rows=sum_of_rows)
+"""The sum of a file that the context of its branch is."""

@@ -54,7 +54,7 @@ def element(entry: Stored, message: Stored) -> ContextElement:
 
 def left_out(assembly: Assembly, members: Iterable[Projected]) -> tuple[ContextElement, ...]:
     """The messages that are not in a context because an edit took them out."""
-    compaction = assembly.branch[assembly.compaction] if assembly.compaction is not None else None
+    compaction = assembly.at(assembly.compaction) if assembly.compaction is not None else None
     return tuple(
         element(one.entry, message)
         for one in members

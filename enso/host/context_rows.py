@@ -2,7 +2,7 @@
 
 A message of a conversation becomes a row of its letters and of what its provider counted; an entry
 that says more of a context than that (a summary, an edit, a system message) is kept as it is. As
-stored entries of a branch (``stored_entry``) both are measured by ``enso.host.context``.
+stored entries of a branch (``ContextRow.stored``) both are measured by ``enso.host.context``.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from enso.host.json_lines import parse_line, plain
 from enso.host.session_context import Stored, message_of
 from enso.host.session_log import Entry
 from enso.host.session_rows import Shape, StoredLine, WholeLine, is_message_of, whole_line
-from enso.host.session_spend import ScannedUsage
+from enso.host.session_spend import ScannedUsage, counts_of_scan
 from enso.host.stored_values import count_of, milliseconds, object_of, text_of
 from enso.host.usage import read_usage
 
@@ -54,20 +54,19 @@ class ContextRow(Struct, gc=False, array_like=True):
     reason: str = ""
     entry: dict[str, Any] | None = None
 
-
-def stored_entry(row: ContextRow) -> Stored:
-    """The entry of a row, as far as its context is told by it."""
-    if row.entry is not None:
-        return row.entry
-    message: dict[str, Any] = {"role": row.role, "content": Letters(row.letters)}
-    if row.role == "assistant":
-        message["timestamp"] = row.at
-        message["provider"] = row.provider
-        message["model"] = row.model
-        message["stopReason"] = row.reason or None
-        if row.counted or row.shown:
-            message["usage"] = {"totalTokens": row.counted, "input": row.shown}
-    return {"type": "message", "id": row.id, "message": message}
+    def stored(self) -> Stored:
+        """The entry, as far as its context is told by it."""
+        if self.entry is not None:
+            return self.entry
+        message: dict[str, Any] = {"role": self.role, "content": Letters(self.letters)}
+        if self.role == "assistant":
+            message["timestamp"] = self.at
+            message["provider"] = self.provider
+            message["model"] = self.model
+            message["stopReason"] = self.reason or None
+            if self.counted or self.shown:
+                message["usage"] = {"totalTokens": self.counted, "input": self.shown}
+        return {"type": "message", "id": self.id, "message": message}
 
 
 # -- lines ----------------------------------------------------------------------------------------
@@ -130,8 +129,8 @@ def _counted(usage: _Usage | None) -> tuple[int, int]:
         return 0, 0
     parts = (usage.input, usage.output, usage.cacheRead, usage.cacheWrite)
     counted = count_of(usage.totalTokens) or sum([count_of(part) or 0 for part in parts])
-    told = read_usage({"input": parts[0], "cacheRead": parts[2], "cacheWrite": parts[3]})
-    return counted, told.input + told.cache_read + told.cache_write if told is not None else 0
+    sent, _, read, written, _, _ = counts_of_scan(usage)
+    return counted, sent + read + written
 
 
 def _letters(content: list[_Block] | str | None, *, is_answer: bool) -> int:

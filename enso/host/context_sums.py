@@ -57,7 +57,14 @@ class PlacedSizes:
     def append(self, place: int, sizes: Mapping[str, Size]) -> None:
         """What stands at the next place."""
         for kind, size in sizes.items():
-            self._kinds.setdefault(kind, _Kind()).append(place, size)
+            self.append_one(place, kind, size)
+
+    def append_one(self, place: int, kind: str, size: Size) -> None:
+        """A size of one kind that stands at the next place."""
+        found = self._kinds.get(kind)
+        if found is None:
+            found = self._kinds[kind] = _Kind()
+        found.append(place, size)
 
     def change(self, place: int, sizes: Mapping[str, Size]) -> None:
         """Add to what is found by who asks from this place on, or from before it."""
@@ -76,16 +83,20 @@ class _Kind:
 
     def __init__(self) -> None:
         self._places = array("Q")
-        self._sums = tuple(array("q", (0,)) for _ in Size._fields)
+        self._elements, self._letters, self._tokens = (array("q", (0,)) for _ in Size._fields)
+        self._all = NOTHING
 
     def append(self, place: int, size: Size) -> None:
+        elements, letters, tokens = self._all = self._all.plus(size)
         self._places.append(place)
-        for sums, more in zip(self._sums, size, strict=True):
-            sums.append(sums[-1] + more)
+        self._elements.append(elements)
+        self._letters.append(letters)
+        self._tokens.append(tokens)
 
     def since(self, start: int) -> Size:
         first = bisect_left(self._places, start)
-        return Size(*(sums[-1] - sums[first] for sums in self._sums))
+        before = Size(self._elements[first], self._letters[first], self._tokens[first])
+        return self._all.minus(before)
 
 
 class _Changes:

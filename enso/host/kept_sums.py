@@ -21,8 +21,8 @@ from enso.host.session_rows import FileRows, PlacedRow, Shape, read_rows
 from enso.host.session_tail import Counters
 from enso.host.uncollected import uncollected
 
-MOST_BYTES: Final = 32 << 20
-"""Sums that are kept."""
+MOST_BYTES: Final = 64 << 20
+"""Sums that are kept: those of one thread of 80,000 entries, or of a hundred usual ones."""
 
 MOST_FILES: Final = 64
 

@@ -8,9 +8,9 @@ runtime sends by these rules, and ``enso.host.context`` measures and shows by th
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, Final, NamedTuple, cast
+from typing import Any, Final, NamedTuple, Protocol, cast
 
 from enso.host.stored_values import Stored, object_of, text_of
 
@@ -52,6 +52,19 @@ def projection(branch: Iterable[Stored]) -> list[Projected]:
     return list(Assembly(branch).members())
 
 
+class Sized(Protocol):
+    """A message of a conversation of which no more is known than a context is measured by."""
+
+    @property
+    def id(self) -> str:
+        """The id of its entry."""
+        ...
+
+    def stored(self) -> Stored:
+        """Its entry, as far as its context is told by it."""
+        ...
+
+
 class Assembly:
     """The context of a branch as it grows: which of its entries are in it, and what edits do.
 
@@ -59,7 +72,7 @@ class Assembly:
     """
 
     def __init__(self, branch: Iterable[Stored] = ()) -> None:
-        self.branch: list[Stored] = []
+        self.branch: list[Stored | Sized] = []
         self.start = 0
         """The first place that is in the context, but for the compaction before it."""
         self.compaction: int | None = None
@@ -78,8 +91,20 @@ class Assembly:
             self.compaction = place
         elif entry.get("type") == "context_edit":
             self._edits[text_of(entry.get("targetId"))] = place
+        self._stand(text_of(entry.get("id")), entry)
+
+    def append_sized(self, message: Sized) -> None:
+        """The branch grew by a message of the conversation, of which the size alone is known."""
+        self._stand(message.id, message)
+
+    def _stand(self, entry_id: str, entry: Stored | Sized) -> None:
+        self._places.setdefault(entry_id, len(self.branch))
         self.branch.append(entry)
-        self._places.setdefault(text_of(entry.get("id")), place)
+
+    def at(self, place: int) -> Stored:
+        """The entry at a place."""
+        entry = self.branch[place]
+        return entry if isinstance(entry, Mapping) else entry.stored()
 
     def place_of(self, entry_id: Any) -> int | None:
         """Where the entry of this id stands; ``None`` for one that is not there, or no id."""
@@ -88,17 +113,21 @@ class Assembly:
     def last_edit(self, place: int) -> int | None:
         """The place of the last edit of an entry, which may be out of the context by now."""
         edits = self._edits
-        return edits.get(text_of(self.branch[place].get("id"))) if edits else None
+        return edits.get(text_of(self.at(place).get("id"))) if edits else None
+
+    def is_edited(self, entry_id: str) -> bool:
+        """Whether an edit of this entry stands before it."""
+        return entry_id in self._edits
 
     def edited_at(self, place: int, edit: int) -> list[Stored]:
         """The messages that an entry is as an edit makes them."""
-        return _edited(messages_of(self.branch[place]), self.branch[edit])
+        return _edited(messages_of(self.at(place)), self.at(edit))
 
     def messages_at(self, place: int) -> list[Stored]:
         """The messages that a place of the context is there: by its last edit, if that holds."""
         edit = self.last_edit(place)
         if edit is None or edit < self.start:
-            return messages_of(self.branch[place])
+            return messages_of(self.at(place))
         return self.edited_at(place, edit)
 
     def members(self) -> Iterator[Projected]:
@@ -107,7 +136,7 @@ class Assembly:
         if compaction is not None:
             yield self._member(compaction)
         for place in range(self.start, len(self.branch)):
-            entry = self.branch[place]
+            entry = self.at(place)
             if entry.get("type") == "compaction":
                 if place != compaction:
                     yield Projected(entry, [])
@@ -115,7 +144,7 @@ class Assembly:
                 yield self._member(place)
 
     def _member(self, place: int) -> Projected:
-        return Projected(self.branch[place], self.messages_at(place))
+        return Projected(self.at(place), self.messages_at(place))
 
 
 def is_system(entry: Stored) -> bool:

@@ -8,16 +8,24 @@ number of times. Source of the labels' rule: pi 1.6.0.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Final
+
+from msgspec.structs import replace
 
 from enso.host.contract import ThreadTree, ThreadTreeEntry
 from enso.host.decode import decode_parts
 from enso.host.json_lines import clean_text
+from enso.host.kept_sums import Summing
 from enso.host.session_log import Entry, branch_of
-from enso.host.session_rows import RowTree
+from enso.host.session_rows import NOWHERE, RowTree
 from enso.host.stored_values import NOTHING, Stored, object_of, text_of
 from enso.host.tree_rows import TREE, TreeRow
 from enso.transcript import Part, ToolCallPart
+
+_BYTES_OF_AN_ENTRY: Final = 400
+"""About what an entry of a tree and its texts take."""
 
 
 def labels_of(entries: Iterable[Stored]) -> dict[str, str]:
@@ -79,16 +87,92 @@ def tree_of(entries: Sequence[Entry], leaf_id: str | None) -> ThreadTree:
 
 def tree_of_rows(rows: list[TreeRow], leaf_id: str | None) -> ThreadTree:
     """The same of a file's rows."""
-    labels = _labels(rows)
+    return sum_of_rows(rows, leaf_id).answer()
+
+
+def sum_of_rows(rows: list[TreeRow], leaf_id: str | None) -> TreeSum:
+    """The same, to which more may be added that follows the leaf."""
+    total = TreeSum(labels=_labels(rows))
     tree = RowTree(rows, leaf_id)
     parents = _parents(tree)
-    told = _told(tree, parents, labels)
-    return ThreadTree(entries=tuple(told), leaf_id=leaf_id if tree.branch else None)
+    above: dict[str, TreeRow | None] = {}  # the reply above what follows, until somebody speaks
+    for row, on_branch in zip(tree.rows, tree.on_branch, strict=True):
+        parent_id = parents[row.id]
+        total.reply = above.get(parent_id) if parent_id is not None else None
+        total.add(row, parent_id, on_branch=on_branch == 1)
+        above[row.id] = total.reply
+    if tree.leaf != NOWHERE:
+        total.leaf_id, total.reply = leaf_id, above[tree.rows[tree.leaf].id]
+    return total
 
 
-def _labels(rows: Iterable[TreeRow]) -> dict[str, str]:
-    """The labels of a whole file, as ``labels_of`` finds them."""
-    labels: dict[str, str] = {}
+@dataclass(slots=True)
+class TreeSum:
+    """The entries of a tree, in the order of the file.
+
+    ``reply`` is the one that the next entry stands below, ``None`` where somebody spoke since.
+    """
+
+    labels: dict[str, str] = field(default_factory=dict[str, str])
+    reply: TreeRow | None = None
+    leaf_id: str | None = None
+    _entries: list[ThreadTreeEntry] = field(default_factory=list[ThreadTreeEntry])
+
+    @property
+    def size(self) -> int:
+        """About how many bytes are held."""
+        return _BYTES_OF_AN_ENTRY * len(self._entries)
+
+    def follow(self, rows: list[TreeRow]) -> None:
+        """Add entries of which each follows the one before, the first one the leaf."""
+        for row in rows:
+            self.add(row, self.leaf_id, on_branch=True)
+            self.leaf_id = row.id
+        self._label(rows)
+
+    def add(self, row: TreeRow, parent_id: str | None, *, on_branch: bool) -> None:
+        """Add an entry below the reply."""
+        kind, reply, call = row.kind, self.reply, None
+        if kind == "assistant":
+            self.reply = row
+        elif kind == "user":
+            self.reply = None
+        elif kind == "tool-result" and reply is not None:
+            call = _answered(reply, row.answers)
+        self._entries.append(
+            ThreadTreeEntry(
+                id=row.id,
+                parent_id=parent_id,
+                kind=kind,
+                name=row.name,
+                text=row.text,
+                created_at=row.at,
+                stop_reason=row.stop,
+                is_error=row.failed,
+                call=call,
+                label=self.labels.get(row.id),
+                on_branch=on_branch,
+            )
+        )
+
+    def _label(self, rows: list[TreeRow]) -> None:
+        """Let the labels among these rows be on what stands before them."""
+        changed = {row.labelled for row in rows if row.labelled is not None}
+        if not changed:
+            return
+        _labels(rows, self.labels)
+        for place, entry in enumerate(self._entries):
+            if entry.id in changed:
+                self._entries[place] = replace(entry, label=self.labels.get(entry.id))
+
+    def answer(self) -> ThreadTree:
+        """The tree."""
+        return ThreadTree(entries=tuple(self._entries), leaf_id=self.leaf_id)
+
+
+def _labels(rows: Iterable[TreeRow], before: dict[str, str] | None = None) -> dict[str, str]:
+    """The labels of a whole file, as ``labels_of`` finds them; those ``before`` are changed."""
+    labels: dict[str, str] = before if before is not None else {}
     for row in rows:
         if row.labelled is not None:
             if row.label:
@@ -121,35 +205,13 @@ def _parents(tree: RowTree[TreeRow]) -> dict[str, str | None]:
     return parents
 
 
-def _told(
-    tree: RowTree[TreeRow], parents: Mapping[str, str | None], labels: Mapping[str, str]
-) -> Iterator[ThreadTreeEntry]:
-    """Every entry as it is told, in the file's order."""
-    above: dict[str, TreeRow | None] = {}  # the reply above what follows, until somebody speaks
-    for row, on_branch in zip(tree.rows, tree.on_branch, strict=True):
-        entry_id, kind = row.id, row.kind
-        parent_id = parents[entry_id]
-        reply = above.get(parent_id) if parent_id is not None else None
-        above[entry_id] = row if kind == "assistant" else None if kind == "user" else reply
-        call = _answered(reply, row.answers) if kind == "tool-result" and reply else None
-        yield ThreadTreeEntry(
-            id=entry_id,
-            parent_id=parent_id,
-            kind=kind,
-            name=row.name,
-            text=row.text,
-            created_at=row.at,
-            stop_reason=row.stop,
-            is_error=row.failed,
-            call=call,
-            label=labels.get(entry_id),
-            on_branch=on_branch == 1,
-        )
-
-
 def _answered(reply: TreeRow, call_id: str) -> ToolCallPart | None:
     """The call that a tool result answers; ``None`` when the reply above has no such call."""
     for known, name, arguments in reversed(reply.calls):
         if known == call_id:
             return ToolCallPart(known, name, arguments)
     return None
+
+
+TREE_SUM: Final = Summing(shape=TREE, nothing=TreeSum, of_rows=sum_of_rows)
+"""The sum of a file that its tree is."""

@@ -98,7 +98,11 @@ def _row(line: _Line | WholeLine, entry_id: str, parent: str | None, _offset: in
 
 
 def _first_line(blocks: list[_Block]) -> str:
-    return next((line for block in blocks if block.text and (line := first_line(block.text))), "")
+    for block in blocks:
+        line = first_line(block.text) if block.text else ""
+        if line:
+            return line
+    return ""
 
 
 def _call(block: _Block) -> Call:

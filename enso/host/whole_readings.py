@@ -12,8 +12,7 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Any, BinaryIO, TypeVar
 
-from enso.host.context import branch_context
-from enso.host.context_rows import CONTEXT, stored_entry
+from enso.host.context import CONTEXT_SUM
 from enso.host.contract import (
     BranchContext,
     BranchStats,
@@ -41,9 +40,8 @@ from enso.host.session_log import (
 )
 from enso.host.session_rows import PlacedRow, RowTree, Shape
 from enso.host.session_tail import Counters
-from enso.host.session_tree import labels_of, tree_of_rows
+from enso.host.session_tree import TREE_SUM, labels_of
 from enso.host.stats import STATS_SUM
-from enso.host.tree_rows import TREE
 from enso.host.usage import SpendCount
 from enso.transcript import TranscriptEntry
 
@@ -66,16 +64,11 @@ class WholeReadings:
 
     def tree(self, stored: StoredThread) -> ThreadTree | None:
         """Every branch of it."""
-        read = self._read(stored, TREE)
-        return tree_of_rows(read.rows, read.last_id) if read is not None else None
+        return self._summed(stored, TREE_SUM)
 
     def context(self, stored: StoredThread) -> BranchContext | None:
         """The context of every request of the branch."""
-        read = self._read(stored, CONTEXT)
-        if read is None:
-            return None
-        tree = RowTree(read.rows, read.last_id)
-        return branch_context(stored_entry(tree.rows[place]) for place in tree.branch)
+        return self._summed(stored, CONTEXT_SUM)
 
     def entries(self, stored: StoredThread, *, behind: int, size: int) -> StoredEntries | None:
         """``size`` entries of the branch before its last ``behind`` ones."""

@@ -9,10 +9,13 @@ from typing import Any
 
 import pytest
 
-from enso.host.contract import BranchStats
-from enso.host.kept_sums import KeptSums
-from enso.host.session_log import read_session
+from enso.host.context import CONTEXT_SUM, branch_context
+from enso.host.contract import BranchContext, BranchStats
+from enso.host.kept_sums import KeptSums, Summing
+from enso.host.session_host import SessionHost
+from enso.host.session_log import Entry, branch_of, read_session
 from enso.host.session_tail import Counters
+from enso.host.session_tree import TREE_SUM, tree_of
 from enso.host.stats import STATS_SUM, branch_stats
 from tests.host.corpus import ALL, Recorded, host_over, place
 
@@ -157,30 +160,70 @@ def test_no_more_is_kept_than_is_said(tmp_path: Path, path: Path) -> None:
     assert counters.entries_added_up == 3 * 600
 
 
+def context_of(entries: list[Entry], leaf_id: str) -> BranchContext:
+    """The context of the branch."""
+    return branch_context(branch_of(entries, leaf_id))
+
+
+KINDS: list[tuple[Summing[Any, Any], Callable[[list[Entry], str], object]]] = [
+    (STATS_SUM, branch_stats),
+    (TREE_SUM, tree_of),
+    (CONTEXT_SUM, context_of),
+]
+
+
 @pytest.mark.parametrize("recorded", LISTED, ids=str)
 def test_a_recorded_thread_that_grows_says_what_it_says_read_at_once(
     recorded: Recorded, tmp_path: Path
 ) -> None:
-    """At every line of it: versions 1 to 3, damage, branches, ids that come twice."""
+    """Every sum, at every line: versions 1 to 3, damage, branches, ids that come twice."""
     placed = place(recorded, tmp_path)
     lines = placed.read_bytes().splitlines(keepends=True)
-    asked = Asked(placed)
+    sums = KeptSums(Counters())
     placed.write_bytes(b"")
     with placed.open("ab", buffering=0) as stream:
         for one in lines:
             stream.write(one)
             log = read_session(placed)
-            if log is not None and log.entries:
-                asked.stats()
+            if log is None or not log.entries:
+                continue
+            for kind, told in KINDS:
+                summed = sums.read(placed, kind)
+                assert summed is not None
+                assert summed.answer == told(log.entries, log.entries[-1]["id"])
 
 
-def test_the_stats_of_a_thread_cost_one_reading_of_its_file(tmp_path: Path) -> None:
+def test_a_label_that_comes_or_goes_is_on_what_was_read_before(asked: Asked) -> None:
+    """At the cost of its own line."""
+    sums, parent = asked.sums, "e599"
+    for number, (target, words) in enumerate([("e7", "here"), ("e8", "there"), ("e7", "")]):
+        label = {"type": "label", "id": f"l{number}", "parentId": parent, "targetId": target}
+        asked.append(json.dumps({**label, "label": words}) + "\n")
+        summed, log = sums.read(asked.path, TREE_SUM), read_session(asked.path)
+        assert summed is not None
+        assert log is not None
+        assert summed.answer == tree_of(log.entries, log.entries[-1]["id"])
+        parent = f"l{number}"
+    assert asked.counters.entries_added_up == 603
+
+
+@pytest.mark.parametrize(
+    "ask",
+    [
+        SessionHost.read_stored_thread_stats,
+        SessionHost.read_stored_thread_tree,
+        SessionHost.read_stored_thread_context,
+    ],
+)
+def test_what_is_said_of_a_whole_thread_costs_one_reading_of_its_file(
+    tmp_path: Path, ask: Callable[[SessionHost, str], object]
+) -> None:
     """Whoever asks again: the host keeps what it came to."""
     placed = place(LISTED[0], tmp_path)
     host, thread_id = host_over(tmp_path), LISTED[0].listed["id"]
-    first = host.read_stored_thread_stats(thread_id)
+    first = ask(host, thread_id)
     assert first is not None
     read = host.counters.lines_parsed
     assert read == len(placed.read_bytes().splitlines())
-    assert host.read_stored_thread_stats(thread_id) == first
+    assert ask(host, thread_id) == first
     assert host.counters.lines_parsed == read

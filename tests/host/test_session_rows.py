@@ -12,8 +12,8 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 from msgspec import msgpack
 
-from enso.host.context import branch_context
-from enso.host.context_rows import CONTEXT, stored_entry
+from enso.host.context import CONTEXT_SUM, branch_context
+from enso.host.context_rows import CONTEXT
 from enso.host.contract import BranchContext
 from enso.host.session_log import SessionLog, read_lines, read_session, read_session_lines
 from enso.host.session_rows import FileRows, RowTree, Shape, read_rows
@@ -31,7 +31,9 @@ Tell = Callable[[list[Any], str | None], object]
 def context_of_rows(rows: list[Any], leaf_id: str | None) -> BranchContext:
     """The context of the branch."""
     tree = RowTree(rows, leaf_id)
-    return branch_context(stored_entry(tree.rows[place]) for place in tree.branch)
+    told = branch_context(tree.rows[place].stored() for place in tree.branch)
+    assert CONTEXT_SUM.of_rows(rows, leaf_id).answer() == told
+    return told
 
 
 READINGS: list[tuple[Shape[Any, Any], Tell]] = [
