@@ -7,11 +7,10 @@ files nor knows of runs. Imported only when a prompt runs, the library with it.
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
-from pydantic_ai.direct import model_request_stream
 from pydantic_ai.messages import (
     ModelMessage,
     ModelResponse,
@@ -57,7 +56,7 @@ class Request:
 
     model: LibraryModel
     settings: ModelSettings
-    messages: Sequence[ModelMessage]
+    messages: list[ModelMessage]
     parameters: ModelRequestParameters
 
 
@@ -90,12 +89,10 @@ class Answer:
 
         Calls are not run here: whoever asked decides what becomes of them.
         """
-        # Not by the library's agent, which takes 5 ms before it asks: the loop is ours anyway.
-        async with model_request_stream(
-            request.model,
-            request.messages,
-            model_settings=request.settings,
-            model_request_parameters=request.parameters,
+        # Not by the library's agent, which takes 5 ms before it asks: the loop is ours anyway. Nor
+        # by its ``direct`` functions, which walk a conversation that is ready some times more.
+        async with request.model.request_stream(
+            request.messages, request.settings, request.parameters
         ) as stream:
             self._response = stream.get
             async for event in stream:
