@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import binascii
 from collections.abc import Callable
-from typing import Final
+from typing import Final, Protocol
 
 Read = Callable[[int, int], bytes]
 """Bytes of an image from an offset on, of a length; fewer where it ends."""
@@ -72,7 +72,15 @@ def image_size(kind: str, data: bytes) -> tuple[int, int] | None:
             return _jpeg_size(lambda at, length: data[at : at + length]) if ends else None
 
 
-def told_size(data: bytes | memoryview | str) -> tuple[int, int] | None:
+class Sliced(Protocol):
+    """Something that is looked at by slices from a place to a place."""
+
+    def __getitem__(self, part: slice, /) -> bytes | memoryview | str:
+        """The slice; shorter where it goes over the end."""
+        ...
+
+
+def told_size(data: Sliced) -> tuple[int, int] | None:
     """Width and height by the header of an image in base64; ``None`` when it does not tell.
 
     Decodes what it reads and no more: a few bytes, and of a JPEG those between its segments.

@@ -8,8 +8,8 @@ without an id, which could not be asked for.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import replace
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 from typing import Final, NamedTuple
 
 from enso.images import SMALL, told_size
@@ -49,17 +49,64 @@ class LeanLine(NamedTuple):
 def cuts_of(line: bytes) -> tuple[Cut, ...]:
     """The long images of a line that is known to be JSON, laid out as pi writes them."""
     found: list[Cut] = []
+    for start, end in _data_in(line):
+        if end - start >= LONG:
+            size = told_size(memoryview(line)[start:end])
+            found.append(Cut(start, end, ImageSketch(end - start, size)))
+    return tuple(found)
+
+
+def cuts_around(
+    text: bytes, holes: Sequence[tuple[int, int]], read: Callable[[int, int], bytes]
+) -> tuple[Cut, ...] | None:
+    """The same of a line that lacks stretches without a quote or an escape.
+
+    ``holes`` are where they were in ``text``, and how long; ``read`` gives bytes of the line from a
+    place on. ``None``: a hole is in something else than a long image.
+    """
+    found: list[Cut] = []
+    passed = before = 0  # holes up to here, and their bytes
+    for start, end in _data_in(text):
+        within = [hole for hole in holes[passed:] if hole[0] <= end]
+        if any(at < start for at, _ in within):
+            return None
+        missing = sum(length for _, length in within)
+        begin, length = start + before, end - start + missing
+        if length >= LONG:
+            known = text[start : within[0][0] if within else end]
+            size = told_size(_Stretch(begin, length, known, read))
+            found.append(Cut(begin, begin + length, ImageSketch(length, size)))
+        passed, before = passed + len(within), before + missing
+    return tuple(found) if passed == len(holes) else None
+
+
+@dataclass(frozen=True, slots=True)
+class _Stretch:
+    """A stretch of a line, of which the beginning is known; the rest is read where it is asked."""
+
+    begin: int
+    length: int
+    known: bytes
+    read: Callable[[int, int], bytes]
+
+    def __getitem__(self, part: slice) -> bytes:
+        start, stop = part.start, min(part.stop, self.length)
+        if stop <= len(self.known):
+            return self.known[start:stop]
+        return self.read(self.begin + start, stop - start) if start < stop else b""
+
+
+def _data_in(line: bytes) -> Iterator[tuple[int, int]]:
+    """Where the data of images begin and end that are laid out as pi writes them."""
     at = 0
     while (key := line.find(_DATA, at)) >= 0:
         start = key + len(_DATA)
         end = at = line.find(b'"', start)
         if end < 0:
-            break
+            return
         is_block = _BLOCK.search(line, max(0, key - _BLOCK_BYTES), key)
-        if end - start >= LONG and is_block and line.find(b"\\", start, end) < 0:
-            size = told_size(memoryview(line)[start:end])
-            found.append(Cut(start, end, ImageSketch(end - start, size)))
-    return tuple(found)
+        if is_block and line.find(b"\\", start, end) < 0:
+            yield start, end
 
 
 def without_images(line: bytes) -> LeanLine:

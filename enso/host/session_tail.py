@@ -15,10 +15,14 @@ from typing import Final, NamedTuple
 import msgspec
 
 from enso.host import session_images
-from enso.host.session_images import Cut, cuts_of
-from enso.host.session_prefix import LONG, prefix_of
+from enso.host.session_images import Cut, cuts_around, cuts_of
+from enso.host.session_prefix import LONG, Prefix, prefix_of
 
 BLOCK: Final = 1 << 17
+_PLAIN: Final = 1 << 14
+"""Bytes without a quote or an escape from which on they are not held."""
+_KEPT: Final = 1 << 12
+"""Bytes of such a stretch that are: an image says its size at its beginning."""
 
 _SUMMARIES: Final = ("compaction", "branch_summary")
 _SPOKEN: Final = ("user", "assistant")
@@ -89,6 +93,77 @@ def lines_before(
         yield 0, b"".join(reversed(pieces))
 
 
+class SparseLine(NamedTuple):
+    """A line without its long plain stretches, which hold no quote, no escape and no newline.
+
+    ``holes`` are where they were in ``text``, and how long each was.
+    """
+
+    offset: int
+    length: int
+    text: bytes
+    holes: tuple[tuple[int, int], ...] = ()
+
+
+class _Pieces:
+    """The pieces of one line, the last first; a number is a hole of as many bytes."""
+
+    def __init__(self) -> None:
+        self._pieces: list[bytes | int] = []
+        self._length = 0
+
+    def __bool__(self) -> bool:
+        return bool(self._pieces)
+
+    def put_before(self, block: bytearray, start: int, end: int) -> None:
+        """A part of a block, which stands before all others."""
+        self._length += end - start
+        first, last = block.find(b'"', start, end), block.rfind(b'"', start, end) + 1
+        if first < 0:
+            first = last = end
+        elif end - last > _PLAIN and block.find(b"\\", last, end) < 0:
+            self._pieces.append(end - last - _KEPT)
+            end = last + _KEPT
+        hole = first - start
+        if hole <= _PLAIN or block.find(b"\\", start, first) >= 0:
+            hole = 0
+        if end > start + hole:
+            self._pieces.append(bytes(memoryview(block)[start + hole : end]))
+        if hole:
+            self._pieces.append(hole)
+
+    def line(self, offset: int) -> SparseLine:
+        """The line, which begins there."""
+        texts, holes, at = list[bytes](), list[tuple[int, int]](), 0
+        for piece in reversed(self._pieces):
+            if isinstance(piece, int):
+                holes.append((at, piece))
+            else:
+                texts.append(piece)
+                at += len(piece)
+        return SparseLine(offset, self._length, b"".join(texts), tuple(holes))
+
+
+def sparse_lines_before(descriptor: int, end: int, counters: Counters) -> Iterator[SparseLine]:
+    """The same lines as of ``lines_before``; what is plain of them is read, and not held."""
+    pieces, block = _Pieces(), bytearray(min(BLOCK, end))
+    while end > 0:
+        begin = max(0, end - len(block))
+        stop = end - begin
+        if os.preadv(descriptor, [memoryview(block)[:stop]], begin) != stop:
+            raise FileChanged
+        counters.bytes_read += stop
+        while (newline := block.rfind(b"\n", 0, stop if pieces else stop - 1)) >= 0:
+            pieces.put_before(block, newline + 1, stop)
+            stop = newline + 1
+            yield pieces.line(begin + stop)
+            pieces = _Pieces()
+        pieces.put_before(block, 0, stop)
+        end = begin
+    if pieces:
+        yield pieces.line(0)
+
+
 class BranchWalk:
     """The branch of one state of a file, as far as it was walked: index 0 is the leaf.
 
@@ -157,15 +232,15 @@ class BranchWalk:
         """
         if self.whole or enough():
             return
-        for offset, raw in lines_before(descriptor, self._end, counters):
-            self._end = offset
-            if self._takes(offset, raw, counters) and (self.whole or enough()):
+        for line in sparse_lines_before(descriptor, self._end, counters):
+            self._end = line.offset
+            if self._takes(line, descriptor, counters) and (self.whole or enough()):
                 return
         raise FileChanged
 
-    def _takes(self, offset: int, raw: bytes, counters: Counters) -> bool:
+    def _takes(self, line: SparseLine, descriptor: int, counters: Counters) -> bool:
         """Take the line if it is the next entry of the branch."""
-        entry = _read(raw, counters)
+        entry, cuts = _read_sparse(line, descriptor, counters)
         if entry is None or entry.id != self._wanted or entry.type == "session":
             return False
         shown, spoken = _marks_of(entry)
@@ -174,23 +249,49 @@ class BranchWalk:
             self._prompts.append(index)
         if spoken and self.last_spoken is None:
             self.last_spoken = index
-        if len(raw) > session_images.LONG and (cuts := cuts_of(raw)):
+        if cuts:
             self._cuts[index] = cuts
         self._messages.append(self.messages + shown)
         self._index[entry.id or ""] = index
         self._ids.append(entry.id or "")
-        self._offsets.append(offset)
-        self._lengths.append(len(raw))
+        self._offsets.append(line.offset)
+        self._lengths.append(line.length)
         # A parent that was walked already closes a cycle: the branch begins here.
         self._wanted = None if entry.parentId in self._index else entry.parentId or None
         return True
+
+
+def _read_sparse(
+    line: SparseLine, descriptor: int, counters: Counters
+) -> tuple[_Entry | None, tuple[Cut, ...]]:
+    """What a walk takes of a line, and the long images in it."""
+
+    def read(at: int, length: int) -> bytes:
+        counters.bytes_read += length
+        return os.pread(descriptor, length, line.offset + at)
+
+    raw = line.text
+    if line.holes:
+        prefix = prefix_of(raw)
+        cuts = cuts_around(raw, line.holes, read)
+        if prefix is not None and prefix.role != "custom" and cuts is not None:
+            return _entry_of(prefix), cuts
+        raw = read(0, line.length)
+        if len(raw) != line.length:
+            raise FileChanged
+    entry = _read(raw, counters)
+    return entry, cuts_of(raw) if entry is not None and len(raw) > session_images.LONG else ()
+
+
+def _entry_of(prefix: Prefix) -> _Entry:
+    return _Entry("message", prefix.id, prefix.parent_id, _Message(prefix.role))
 
 
 def _read(raw: bytes, counters: Counters) -> _Entry | None:
     """What a walk takes of a line; ``None`` for damage, which no regular branch goes through."""
     prefix = prefix_of(raw) if len(raw) > LONG else None
     if prefix is not None and prefix.role != "custom":
-        return _Entry("message", prefix.id, prefix.parent_id, _Message(prefix.role))
+        return _entry_of(prefix)
     counters.lines_parsed += 1
     try:
         return _decode(raw)
