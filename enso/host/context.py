@@ -7,7 +7,7 @@ What is in a context is ``enso.host.session_context``'s rule, how large it is
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from typing import Final
+from typing import Final, NamedTuple
 
 from enso.host.context_elements import element, left_out
 from enso.host.context_rows import CONTEXT, ContextRow
@@ -65,9 +65,11 @@ def branch_context(branch: Iterable[Stored]) -> BranchContext:
 def request_detail(branch: Sequence[Stored], request: RequestNumber) -> BranchRequestDetail | None:
     """One request element by element; ``None`` for one that the branch does not have."""
     end = _end_of(branch, request)
-    if end is None:
-        return None
-    before = branch[:end]
+    return detail_of(branch[:end], request) if end is not None else None
+
+
+def detail_of(before: Sequence[Stored], request: RequestNumber) -> BranchRequestDetail:
+    """The same, by what is on the branch before it: all of it, or what ``Reach`` says."""
     assembly = Assembly(before)
     members = list(assembly.members())
     return BranchRequestDetail(
@@ -91,6 +93,14 @@ def is_answer(entry: Stored) -> bool:
     return role_of(message_of(entry)) == "assistant"
 
 
+class Reach(NamedTuple):
+    """The places on a branch from ``start`` to before ``end``: nothing before it is in a context
+    whose conversation was summed up, nor changes what is."""
+
+    start: int
+    end: int
+
+
 class ContextWalk:
     """Walks along a branch and measures the context at each of its requests.
 
@@ -107,6 +117,7 @@ class ContextWalk:
         self._changed: dict[int, tuple[int, Sizes]] = {}
         self._since_count: int | None = None  # tokens from the last count of a provider on
         self._compacted = False
+        self._reaches: list[Reach] = []
         self._present: tuple[tuple[int, int], list[ShareKind]] = _NO_KINDS, []
         self._shares: dict[str, tuple[Size, ContextShare]] = {}
 
@@ -114,8 +125,7 @@ class ContextWalk:
         """The branch goes on with these entries."""
         for entry in entries:
             if is_answer(entry):
-                self._requests.append(self._request(entry))
-                self._compacted = False
+                self._answered(self._request(entry))
             self._take(entry)
 
     def extend_by_rows(self, rows: Iterable[ContextRow]) -> None:
@@ -127,10 +137,21 @@ class ContextWalk:
                 continue
             place, answers = len(assembly.branch), row.role == "assistant"
             if answers:
-                self._requests.append(self._request_of(row))
-                self._compacted = False
+                self._answered(self._request_of(row))
             assembly.append_sized(row)
             self._say(place, _kind(row.role), row.letters, row.counted if answers else 0)
+
+    def measured(self) -> MeasuredContext:
+        """The same, and what each request was assembled from."""
+        return MeasuredContext(self.context(), tuple(self._reaches), self._reach())
+
+    def _reach(self) -> Reach:
+        return Reach(self._assembly.start, len(self._assembly.branch))
+
+    def _answered(self, request: BranchRequest) -> None:
+        self._requests.append(request)
+        self._reaches.append(self._reach())
+        self._compacted = False
 
     @property
     def size(self) -> int:
@@ -382,6 +403,20 @@ def _shown(usage: Usage) -> int | None:
     return usage.input + usage.cache_read + usage.cache_write or None
 
 
+class MeasuredContext(NamedTuple):
+    """The context of a branch, and where each of its requests reaches to."""
+
+    context: BranchContext
+    reaches: Sequence[Reach]
+    next: Reach
+
+    def reach(self, request: RequestNumber) -> Reach | None:
+        """Which stretch of the branch a request was assembled from; ``None`` without it."""
+        if request == "next":
+            return self.next
+        return self.reaches[request - 1] if 0 < request <= len(self.reaches) else None
+
+
 class ContextSum:
     """The context of a branch that was read as rows, to which more may be added behind its leaf."""
 
@@ -397,9 +432,9 @@ class ContextSum:
         """The branch goes on with these entries."""
         self._walk.extend_by_rows(rows)
 
-    def answer(self) -> BranchContext:
+    def answer(self) -> MeasuredContext:
         """Every request so far, and the one to come."""
-        return self._walk.context()
+        return self._walk.measured()
 
 
 def sum_of_rows(rows: list[ContextRow], leaf_id: str | None) -> ContextSum:

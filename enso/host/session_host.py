@@ -304,10 +304,8 @@ class SessionHost:
         self, thread_id: str, request: RequestNumber
     ) -> BranchRequestDetail | None:
         """One request element by element; read cold."""
-        from enso.host.context import request_detail  # noqa: PLC0415 - no page needs it
-
-        found = self._read(thread_id)
-        return request_detail(found[1].branch(), request) if found is not None else None
+        stored = self.stored_thread(thread_id)
+        return self._whole.request(stored, request) if stored is not None else None
 
     def read_stored_entry(self, thread_id: str, entry_id: str) -> str | None:
         """An entry as the file has it, as JSON to be looked at."""

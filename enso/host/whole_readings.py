@@ -12,10 +12,12 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Any, BinaryIO, TypeVar
 
-from enso.host.context import CONTEXT_SUM
+from enso.host.context import CONTEXT_SUM, detail_of
 from enso.host.contract import (
     BranchContext,
+    BranchRequestDetail,
     BranchStats,
+    RequestNumber,
     StoredBranch,
     StoredEntries,
     StoredThread,
@@ -68,7 +70,26 @@ class WholeReadings:
 
     def context(self, stored: StoredThread) -> BranchContext | None:
         """The context of every request of the branch."""
-        return self._summed(stored, CONTEXT_SUM)
+        measured = self._summed(stored, CONTEXT_SUM)
+        return measured.context if measured is not None else None
+
+    def request(self, stored: StoredThread, request: RequestNumber) -> BranchRequestDetail | None:
+        """One request element by element: no more than its context is read of the file.
+
+        ``None`` also for one that the branch does not have.
+        """
+        measured, found = self._summed(stored, CONTEXT_SUM), self._placed(stored)
+        reach = measured.reach(request) if measured is not None else None
+        if measured is None or found is None or reach is None:
+            return None
+        header, rows, branch, _ = found
+        places = branch[reach.start : reach.end]
+        before = self._at(stored, header, rows, places)
+        answer = measured.context.requests[request - 1].entry_id if request != "next" else None
+        behind = [rows[place].id for place in branch[reach.end : reach.end + 1]]
+        if before is None or (answer is not None and behind != [answer]):
+            return None  # the file changed meanwhile
+        return detail_of(before, request)
 
     def entries(self, stored: StoredThread, *, behind: int, size: int) -> StoredEntries | None:
         """``size`` entries of the branch before its last ``behind`` ones."""

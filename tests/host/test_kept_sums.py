@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from enso.host.context import CONTEXT_SUM, branch_context
+from enso.host.context import CONTEXT_SUM, MeasuredContext, branch_context
 from enso.host.contract import BranchContext, BranchStats
 from enso.host.kept_sums import KeptSums, Summing
 from enso.host.session_host import SessionHost
@@ -165,10 +165,20 @@ def context_of(entries: list[Entry], leaf_id: str) -> BranchContext:
     return branch_context(branch_of(entries, leaf_id))
 
 
-KINDS: list[tuple[Summing[Any, Any], Callable[[list[Entry], str], object]]] = [
-    (STATS_SUM, branch_stats),
-    (TREE_SUM, tree_of),
-    (CONTEXT_SUM, context_of),
+def as_it_is(answer: object) -> object:
+    """What a sum comes to."""
+    return answer
+
+
+def its_context(answer: MeasuredContext) -> BranchContext:
+    """The context that was measured."""
+    return answer.context
+
+
+KINDS: list[tuple[Summing[Any, Any], Callable[[Any], object], Callable[[Any, str], object]]] = [
+    (STATS_SUM, as_it_is, branch_stats),
+    (TREE_SUM, as_it_is, tree_of),
+    (CONTEXT_SUM, its_context, context_of),
 ]
 
 
@@ -187,10 +197,10 @@ def test_a_recorded_thread_that_grows_says_what_it_says_read_at_once(
             log = read_session(placed)
             if log is None or not log.entries:
                 continue
-            for kind, told in KINDS:
+            for kind, found, told in KINDS:
                 summed = sums.read(placed, kind)
                 assert summed is not None
-                assert summed.answer == told(log.entries, log.entries[-1]["id"])
+                assert found(summed.answer) == told(log.entries, log.entries[-1]["id"])
 
 
 def test_a_label_that_comes_or_goes_is_on_what_was_read_before(asked: Asked) -> None:
