@@ -326,14 +326,21 @@ class SessionListing:
 
     def _take(self, asked: Sequence[ToLook], looked: Sequence[RowFile | None]) -> None:
         """Take files of a look, but those that somebody else has looked at meanwhile."""
+        news: list[RowFile] = []
+        known: list[RowFile] = []
+        gone: list[str] = []
         with self._lock:
             for one, file in zip(asked, looked, strict=True):
                 self.counters.files_read += 1
                 self.counters.bytes_read += one.size
                 if not self._unread.take(one.path):
                     continue
-                news = one.news or file is None or file.stamp != one.stamp
-                self._put([file] if file is not None else [], [one.path], news=news)
+                if file is None:
+                    gone.append(one.path)
+                else:
+                    (news if one.news or file.stamp != one.stamp else known).append(file)
+            self._put(known, news=False)
+            self._put(news, gone)
             if len(self._order.files) >= FIRST_FILES:
                 self._first_rows.set()
 

@@ -23,7 +23,9 @@ _Key = tuple[int, str, RowFile]
 """A listed file behind what it is ordered by, which no two files share."""
 _order_of: Final = itemgetter(0, 1)
 _MANY: Final = 100
-"""Changes at once beyond which sorting anew is cheaper than putting each in its place."""
+_SORTED: Final = 10
+"""Changes at once beyond which sorting anew is cheaper than putting each in its place: so many,
+and one in so many of all."""
 
 
 _directory = lru_cache(maxsize=4096)(Path)  # many threads share one
@@ -189,7 +191,7 @@ class RowOrder:
         if not ids:
             return
         self._newest_first = None
-        if len(ids) > _MANY:
+        if len(ids) > _MANY and len(ids) * _SORTED > len(self._listed):
             self._list_many(ids)
             return
         for thread_id in ids:

@@ -11,6 +11,7 @@ from pathlib import Path
 import pytest
 
 from enso.host.file_stamp import FileStamp, stamp_of
+from enso.host.row_worker import read_ahead
 from enso.host.session_cache import RowCache
 from enso.host.session_fill import FIRST_FILES, Fill, LookAt, ToLook
 from enso.host.session_listing import SessionListing
@@ -186,6 +187,15 @@ def test_other_processes_find_what_this_one_finds(sessions: Path) -> None:
     taken = Taken()
     Fill(taken.take, pays_bytes=0, helpers=2).run([*map(to_look, paths), gone])
     assert taken.files == {str(path): look_at(str(path)) for path in paths} | {gone.path: None}
+
+
+def test_files_are_read_ahead_only_where_they_are_not_in_memory(sessions: Path) -> None:
+    """What was just written is there; a file that is gone cannot be read."""
+    store(sessions, 3)
+    paths = [str(path) for path in sorted((sessions / "--d--").glob("*.jsonl"))]
+    assert not read_ahead(paths)
+    assert not read_ahead([str(sessions / "gone.jsonl"), *paths])
+    assert not read_ahead([])
 
 
 def test_a_fill_without_other_processes_looks_at_everything(sessions: Path) -> None:
