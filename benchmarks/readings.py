@@ -32,13 +32,19 @@ WORKS = {
     "stats": "what a thread of 100 MiB used (stats)",
     "again": "what it used, asked again",
     "context": "the context of its every request",
+    "context-again": "its context, asked again",
+    "request": "one request in full, once its context was measured",
     "tree": "the tree of its branches",
+    "tree-again": "its tree, asked again",
     "entries": "a page of its entries",
     "thread": "its whole transcript (JSON history)",
     "first": "it as Markdown, to the first piece",
     "document": "it as Markdown, all of it",
     "bundle": "what a bug report of it would hold",
 }
+BEFORE = {"again": "stats", "context-again": "context", "request": "context", "tree-again": "tree"}
+"""What was asked before."""
+
 OURS_ALONE = {"first", "document", "bundle"}
 """What has no like in pi."""
 
@@ -54,8 +60,11 @@ def ours(work: str, agent_dir: Path) -> None:
             cache_dir=Path(cache),
         )
         thread_id = host.list_sessions()[0].id
-        if work == "again":
-            host.read_stored_thread_stats(thread_id)
+        before = BEFORE.get(work)
+        if before is not None:
+            asked = _reading(host, thread_id, before)
+            if asked is not None:
+                asked()
         run = _reading(host, thread_id, work) or _request(host, projects, thread_id, work)
         begun = time.perf_counter()
         run()
@@ -70,7 +79,10 @@ def _reading(host: SessionHost, thread_id: str, work: str) -> Callable[[], objec
         "stats": lambda: host.read_stored_thread_stats(thread_id),
         "again": lambda: host.read_stored_thread_stats(thread_id),
         "context": lambda: host.read_stored_thread_context(thread_id),
+        "context-again": lambda: host.read_stored_thread_context(thread_id),
+        "request": lambda: host.read_stored_request_detail(thread_id, 1000),
         "tree": lambda: host.read_stored_thread_tree(thread_id),
+        "tree-again": lambda: host.read_stored_thread_tree(thread_id),
         "entries": lambda: host.read_stored_entries(thread_id, size=100),
         "thread": lambda: host.read_stored_thread(thread_id),
     }

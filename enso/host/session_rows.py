@@ -191,7 +191,7 @@ class _Walk(Generic[LineT, RowT]):
     def _rows(self, raws: list[bytes]) -> list[RowT]:
         found, to_row, fits = self._found, self._shape.row, self._shape.fits
         rows: list[RowT] = []
-        offset, add = found.consumed, rows.append
+        offset, last_id, add = found.consumed, found.last_id, rows.append
         for raw, line in zip(raws, self._lines(raws), strict=True):
             if (
                 line is None
@@ -199,17 +199,19 @@ class _Walk(Generic[LineT, RowT]):
                 or line.type == "session"
                 or (fits is not None and not fits(line))
             ):
+                found.last_id = last_id
                 row = self._take_parsed(raw, offset)
+                last_id = found.last_id
                 if row is not None:
                     add(row)
             else:
                 # Nearly every entry follows the one before it: both share one text.
-                last_id, parent_id = found.last_id, line.parentId
-                parent = last_id if parent_id == last_id else parent_id or None
-                add(to_row(line, line.id, parent, offset))
-                found.last_id = line.id
+                parent = line.parentId
+                parent = last_id if parent == last_id else parent or None
+                last_id = line.id
+                add(to_row(line, last_id, parent, offset))
             offset += len(raw)
-        found.consumed = offset
+        found.consumed, found.last_id = offset, last_id
         return rows
 
     def _lines(self, raws: list[bytes]) -> Sequence[LineT | None]:

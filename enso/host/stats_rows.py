@@ -152,9 +152,11 @@ def _row(line: _Line, entry_id: str, parent: str | None, _offset: int) -> StatsR
         own = count_of(own)
     if role == "toolResult":
         stored = milliseconds(line.timestamp) if own is None else None
-        row = StatsRow(entry_id, parent, "result", own, stored, count_of(told), message.usage)
+        told = count_of(told) if told is not None else None
+        row = StatsRow(entry_id, parent, "result", own, stored, told, message.usage)
         row.text = message.toolCallId or ""
-        row.failed = message.isError is True
+        if message.isError is True:
+            row.failed = True
         if message.usage is not None:  # else nobody was asked for it
             _name(row, message)
         return row
@@ -210,7 +212,9 @@ def _row_of_other(line: _Line, entry_id: str, parent: str | None) -> StatsRow:
 def _calls(content: list[_Block] | str | None) -> tuple[tuple[str, str], ...]:
     if not isinstance(content, list):
         return ()
-    return tuple([(b.id or "", _known(b.name)) for b in content if b.type == "toolCall"])
+    return tuple(
+        [(b.id or "", intern(b.name) if b.name else "") for b in content if b.type == "toolCall"]
+    )
 
 
 def _beginning(content: list[_Block] | str | None) -> str:

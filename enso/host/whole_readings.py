@@ -44,6 +44,7 @@ from enso.host.session_rows import PlacedRow, RowTree, Shape
 from enso.host.session_tail import Counters
 from enso.host.session_tree import TREE_SUM, labels_of
 from enso.host.stats import STATS_SUM
+from enso.host.uncollected import uncollected
 from enso.host.usage import SpendCount
 from enso.transcript import TranscriptEntry
 
@@ -124,7 +125,7 @@ class WholeReadings:
     def thread(self, stored: StoredThread) -> StoredThreadRead | None:
         """The branch as a transcript, and what is said of the whole file."""
         reading = _Transcript(self._providers)
-        with suppress(OSError), open_regular(stored.path) as stream:
+        with suppress(OSError), open_regular(stored.path) as stream, uncollected():
             log = read_session_lines(read_lines(stream), reading.take)
             if log is not None and _is_of(stored, log.header):
                 return reading.told(stored, log.skipped)
