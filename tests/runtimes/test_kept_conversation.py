@@ -101,6 +101,23 @@ def test_only_what_came_is_converted(asking: Asking) -> None:
     assert all(before is after for before, after in pairs)
 
 
+def test_tools_are_declared_once_for_all_threads(asking: Asking) -> None:
+    """Of two threads with the same tools the second one's are those of the first, as sent."""
+    schema = {"type": "object", "properties": {"path": {"type": "string"}}, "required": ["path"]}
+    tools = [{"name": "read", "description": "Read.", "parameters": schema}]
+
+    def sent(tools: list[Stored]) -> Any:
+        branch = [said(0, "system", toolsAdded=tools), said(1, "user")]
+        parameters = asking.ask(branch, KeptConversation()).parameters
+        return asking.built.prepare_request(None, parameters)[1].function_tools
+
+    first, again = sent(tools), sent([dict(tools[0])])
+    assert again[0].parameters_json_schema is first[0].parameters_json_schema
+    other = sent([{**tools[0], "description": "Read it."}])
+    assert other[0].description == "Read it."
+    assert [tool.name for tool in first] == ["read"]
+
+
 def test_what_changes_the_past_has_all_of_it_converted_again(asking: Asking) -> None:
     """An edit, another branch, a tool that is declared, a late result, another model."""
     branch = [said(number, ("user", "assistant")[number % 2]) for number in range(5)]

@@ -15,6 +15,7 @@ from urllib.parse import urlsplit
 
 import httpx2
 from pydantic_ai.models import Model as LibraryModel
+from pydantic_ai.models import ModelRequestParameters
 from pydantic_ai.settings import ModelSettings
 
 from enso.host.runtimes.builtin.library import stays
@@ -26,6 +27,7 @@ from enso.host.runtimes.models.provider_keys import Access
 
 _NO_KEY: Final = "unused"
 _KEPT_MODELS: Final = 8
+_KEPT_DECLARATIONS: Final = 4
 _THINKING_BUDGETS: Final[Mapping[str, int]] = {
     "minimal": 1024,
     "low": 2048,
@@ -105,7 +107,9 @@ class Connections:
         if model.auth_header and access.key:
             headers.setdefault("Authorization", f"Bearer {access.key}")
         client = self._client(direct=model.local)
-        return build(model, access.key or _NO_KEY, headers, client)
+        built = build(model, access.key or _NO_KEY, headers, client)
+        _declare_tools_once(built)
+        return built
 
     async def close(self) -> None:
         """Close every connection."""
@@ -146,6 +150,25 @@ def settings_for(model: Model, asked: Asked) -> ModelSettings:
         case "google-generative-ai":
             settings |= _thinking_by_library(asked.level)
     return cast("ModelSettings", settings)
+
+
+def _declare_tools_once(library_model: LibraryModel) -> None:
+    """Have the tools' schemas brought into the model's form once, and not for every request.
+
+    Threads declare the same tools; the library changes nothing in what this gives.
+    """
+    customize = library_model.customize_request_parameters
+    known: list[tuple[ModelRequestParameters, ModelRequestParameters]] = []
+
+    def customized(parameters: ModelRequestParameters) -> ModelRequestParameters:
+        for before, after in known:
+            if before == parameters:
+                return after
+        after = customize(parameters)
+        known[:] = [*known[1 - _KEPT_DECLARATIONS :], (parameters, after)]
+        return after
+
+    library_model.customize_request_parameters = customized
 
 
 # -- the four protocols ---------------------------------------------------------------------------
