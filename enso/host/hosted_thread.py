@@ -20,6 +20,7 @@ from enso.host.contract import (
     DialogAnswer,
     EventListener,
     HostedThreadInspection,
+    HostedThreadState,
     ModelInUse,
     PermissionModeState,
     PromptImage,
@@ -34,7 +35,7 @@ from enso.host.decode import decode_entry
 from enso.host.entry_text import entry_text
 from enso.host.modes import stored_mode
 from enso.host.session_file import SessionFile
-from enso.host.session_log import Entry
+from enso.host.session_log import Entry, branch_of, last_name
 from enso.host.session_tree import labels_after, said_parts, tree_of
 from enso.host.stats import branch_stats
 from enso.host.usage import SpendCount
@@ -239,16 +240,37 @@ class SessionThread:
 
     def inspect(self) -> HostedThreadInspection:
         """The branch and where it is kept, as of now."""
+        return self.state_of_now()().inspection
+
+    def state_of_now(self) -> Callable[[], HostedThreadState]:
+        """The state of these entries, decoded when it is asked for."""
+        entries, branch = self._session.read(_entries_and_branch)
+        file = self.session_file
+
+        def state() -> HostedThreadState:
+            """Decode them."""
+            decoded = self._view.entries(branch)
+            return HostedThreadState(
+                inspection=self._inspection(entries, decoded, file),
+                usage=self._view.usage(entries),
+                permission_mode=stored_mode(decoded),
+            )
+
+        return state
+
+    def _inspection(
+        self, entries: list[Entry], decoded: tuple[TranscriptEntry, ...], file: Path | None
+    ) -> HostedThreadInspection:
         session = self._session
         return HostedThreadInspection(
             session_id=session.thread_id,
             cwd=session.cwd,
             session_dir=session.directory,
-            session_file=self.session_file,
-            entries=self._view.entries(),
+            session_file=file,
+            entries=decoded,
             commands=tuple(command.name for command in self._runtime.commands()),
-            name=session.name,
-            labels=self._view.labels(),
+            name=last_name(entries),
+            labels=self._view.labels(entries),
             runtime=self._owning.name if self._owning else "builtin",
             unknown_events=self._owning.unknown_events if self._owning else {},
             said=self._owning.said if self._owning else (),
@@ -264,7 +286,7 @@ class SessionThread:
 
     def usage(self) -> Usage:
         """The spend of the whole file."""
-        return self._view.usage()
+        return self._view.usage(self._session.entries())
 
     def branch_context(self) -> BranchContext:
         """The branch's context, request by request."""
@@ -288,7 +310,7 @@ class SessionThread:
 
     def permission_mode(self) -> PermissionModeState:
         """The mode the branch ends in."""
-        return stored_mode(self._view.entries())
+        return stored_mode(self._view.entries(self._session.branch()))
 
     def probe_tool_call(
         self, tool_name: str, arguments: Mapping[str, Any]
@@ -351,20 +373,18 @@ class _BranchView:
         self._labelled: list[Entry] = []
         self._labels: dict[str, str] = {}
 
-    def entries(self) -> tuple[TranscriptEntry, ...]:
-        """The transcript, root to leaf."""
+    def entries(self, branch: list[Entry]) -> tuple[TranscriptEntry, ...]:
+        """The transcript of a branch, root to leaf."""
         with self._lock:
-            branch = self._session.branch()
             kept = _common(self._branch, branch)
             decoded = (decode_entry(e, providers=self._provider_name) for e in branch[kept:])
             self._decoded[kept:] = decoded
             self._branch = branch
             return tuple(self._decoded)
 
-    def labels(self) -> Mapping[str, str]:
+    def labels(self, entries: list[Entry]) -> Mapping[str, str]:
         """The labels of the whole file."""
         with self._lock:
-            entries = self._session.entries()
             kept = _common(self._labelled, entries)
             if kept < len(self._labelled):
                 kept, self._labels = 0, {}
@@ -372,10 +392,9 @@ class _BranchView:
             self._labelled = entries
             return self._labels
 
-    def usage(self) -> Usage:
+    def usage(self, entries: list[Entry]) -> Usage:
         """The spend of every entry of the file."""
         with self._lock:
-            entries = self._session.entries()
             kept = _common(self._counted, entries)
             if kept < len(self._counted):
                 kept, self._spend = 0, SpendCount()
@@ -394,6 +413,12 @@ class _BranchView:
             self._walk.extend(branch[kept:])
             self._walked = branch
             return self._walk.context()
+
+
+def _entries_and_branch(
+    entries: Sequence[Entry], leaf_id: str | None
+) -> tuple[list[Entry], list[Entry]]:
+    return list(entries), branch_of(entries, leaf_id) if leaf_id is not None else []
 
 
 def _common(before: Sequence[Entry], after: Sequence[Entry]) -> int:

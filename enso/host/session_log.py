@@ -119,9 +119,13 @@ class SessionLog:
     @property
     def name(self) -> str | None:
         """The name that a person gave the thread, by the last ``session_info`` of the file."""
-        return next(
-            (name_of(e) for e in reversed(self.entries) if e.get("type") == "session_info"), None
-        )
+        return last_name(self.entries)
+
+
+def last_name(entries: Sequence[Entry]) -> str | None:
+    """The name that a person gave the thread of these entries; ``None`` when it has none."""
+    infos = (entry for entry in reversed(entries) if entry.get("type") == "session_info")
+    return next(map(name_of, infos), None)
 
 
 def name_of(session_info: Entry) -> str | None:

@@ -6,6 +6,7 @@ is plain and unguarded: whoever holds it holds the thread's lock (``enso.server.
 
 from __future__ import annotations
 
+import threading
 import time
 from collections import deque
 from collections.abc import Callable
@@ -316,13 +317,14 @@ def _replacing(change: Change, entry_id: str, before: str) -> Change:
 class LiveThread:
     """A thread whose runtime is built: busy with a run, or held until its idle time is over.
 
+    ``fold`` makes the state that it begins with, of the moment at which it was built.
     ``running``: events go through ``pump``, from the moment a run is begun to its settlement;
     ``told`` is what came outside of one and is not taken in yet. ``last_activity`` is seconds since
     the epoch, ``idle_until`` seconds of the monotonic clock.
     """
 
     hosted: contract.HostedThread
-    state: LiveState
+    fold: Callable[[], LiveState] | None
     generation: int = 0
     busy: bool = False
     running: bool = False
@@ -330,3 +332,17 @@ class LiveThread:
     idle_until: float = 0.0
     pump: Pump | None = None
     told: deque[contract.ThreadEvent] = field(default_factory=deque[contract.ThreadEvent])
+    _state: LiveState = field(init=False)
+    _folds: threading.Lock = field(default_factory=threading.Lock)
+
+    @property
+    def state(self) -> LiveState:
+        """Its state, made when it is first asked for, which may be without the slot's lock."""
+        with self._folds:
+            if self.fold is not None:
+                self._state, self.fold = self.fold(), None
+            return self._state
+
+    @state.setter
+    def state(self, state: LiveState) -> None:
+        self._state, self.fold = state, None

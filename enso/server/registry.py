@@ -253,7 +253,7 @@ class ThreadRegistry:
             hosted = self._host.create_session(slot.thread_id, new_session_directory)
         except contract.HostError as refused:
             raise Refused(refused.status, refused.code, str(refused)) from refused
-        live = LiveThread(hosted, self._fold(hosted))
+        live = LiveThread(hosted, self._folding(hosted))
         hosted.runtime.listen(partial(self._offer, slot, live))
         slot.live = live
         return live
@@ -266,14 +266,25 @@ class ThreadRegistry:
         except contract.HostError as refused:
             raise Refused(refused.status, refused.code, str(refused)) from refused
 
+    def _fold(self, hosted: contract.HostedThread) -> LiveState:
+        return self._folding(hosted)()
+
     @staticmethod
-    def _fold(hosted: contract.HostedThread) -> LiveState:
-        return LiveState(
-            inspection=hosted.inspect(),
-            usage=hosted.usage(),
-            permission_mode=hosted.permission_mode(),
-            inspect=hosted.inspect,
-        )
+    def _folding(hosted: contract.HostedThread) -> Callable[[], LiveState]:
+        """What makes the state of this moment when it is called: after a request, not before it."""
+        state_of_now = hosted.state_of_now()
+
+        def fold() -> LiveState:
+            """Make it."""
+            now = state_of_now()
+            return LiveState(
+                inspection=now.inspection,
+                usage=now.usage,
+                permission_mode=now.permission_mode,
+                inspect=hosted.inspect,
+            )
+
+        return fold
 
     # -- events ---------------------------------------------------------------------------------
 

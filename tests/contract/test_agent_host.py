@@ -568,6 +568,20 @@ def test_the_spend_is_the_same_live_and_cold(store: Store) -> None:
     assert (read.usage.input, read.usage.output) == (20, 10)
 
 
+def test_a_state_is_of_the_moment_it_was_taken_at(store: Store) -> None:
+    """However late it is made: what a run stored since is not in it."""
+    store.put("t1", ("user", "Hi"), ("assistant", "Hello."), mode="plan", name="Greeting")
+    run = Run(store.host.create_session("t1", never))
+    thread = run.thread
+    before = thread.inspect(), thread.usage(), thread.permission_mode()
+    later = thread.state_of_now()
+    run.prompt("Go on")
+    run.thread.runtime.set_mode("auto")
+    state = later()
+    assert (state.inspection, state.usage, state.permission_mode) == before
+    assert thread.inspect() != before[0]
+
+
 # -- resting --------------------------------------------------------------------------------------
 
 

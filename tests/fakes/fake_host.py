@@ -40,6 +40,7 @@ from enso.host.contract import (
     Command,
     Found,
     HostedThreadInspection,
+    HostedThreadState,
     HostReadiness,
     HostReport,
     Listed,
@@ -743,6 +744,13 @@ class FakeThread:
             name=live.name,
             labels=live.tree.labels(),
         )
+
+    def state_of_now(self) -> Callable[[], HostedThreadState]:
+        """All of it, made at once."""
+        state = HostedThreadState(
+            inspection=self.inspect(), usage=self.usage(), permission_mode=self.permission_mode()
+        )
+        return lambda: state
 
     def tree(self) -> ThreadTree:
         """Every entry of the thread."""

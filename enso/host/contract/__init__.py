@@ -46,7 +46,12 @@ from enso.host.contract.events import (
     ToolProgress,
 )
 from enso.host.contract.host import AgentHost, ChangeListener, HostReadiness
-from enso.host.contract.live import HostedThread, HostedThreadInspection, ToolCallVerdict
+from enso.host.contract.live import (
+    HostedThread,
+    HostedThreadInspection,
+    HostedThreadState,
+    ToolCallVerdict,
+)
 from enso.host.contract.refusals import (
     HostError,
     PromptRefused,
@@ -130,6 +135,7 @@ __all__ = [
     "HostReport",
     "HostedThread",
     "HostedThreadInspection",
+    "HostedThreadState",
     "JointSpend",
     "Listed",
     "MessageDropped",

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Literal, Protocol
@@ -39,6 +39,15 @@ class HostedThreadInspection:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class HostedThreadState:
+    """What a live thread is shown by: its inspection, spend and mode, all of one moment."""
+
+    inspection: HostedThreadInspection
+    usage: Usage
+    permission_mode: PermissionModeState
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class ToolCallVerdict:
     """What would be said of a tool call: allowed, asked about, or refused with a reason."""
 
@@ -61,6 +70,13 @@ class HostedThread(Protocol):
 
     def inspect(self) -> HostedThreadInspection:
         """The branch and where it is kept, as of now."""
+        ...
+
+    def state_of_now(self) -> Callable[[], HostedThreadState]:
+        """The state as of now, made when it is called: what comes meanwhile is not in it.
+
+        So that what takes long can be done after what somebody waits for. Costs little by itself.
+        """
         ...
 
     def tree(self) -> ThreadTree:

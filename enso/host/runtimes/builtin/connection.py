@@ -160,12 +160,14 @@ def _declare_tools_once(library_model: LibraryModel) -> None:
     customize = library_model.customize_request_parameters
     known: list[tuple[ModelRequestParameters, ModelRequestParameters]] = []
 
-    def customized(parameters: ModelRequestParameters) -> ModelRequestParameters:
+    def customized(
+        model_request_parameters: ModelRequestParameters,
+    ) -> ModelRequestParameters:
         for before, after in known:
-            if before == parameters:
+            if before == model_request_parameters:
                 return after
-        after = customize(parameters)
-        known[:] = [*known[1 - _KEPT_DECLARATIONS :], (parameters, after)]
+        after = customize(model_request_parameters)
+        known[:] = [*known[1 - _KEPT_DECLARATIONS :], (model_request_parameters, after)]
         return after
 
     library_model.customize_request_parameters = customized
