@@ -433,8 +433,6 @@
     if (at === "rail-list" && find("#waiting-list")) htmx.trigger("#waiting-list", "refresh");
     look();
   });
-  document.addEventListener("DOMContentLoaded", () => {
-    look();
-    setInterval(tick, 1000);
-  });
+  look();
+  setInterval(tick, 1000);
 })();

@@ -425,22 +425,15 @@
     connection.url = url.href;
   });
 
-  // What is there is to be seen before a script works on it.
-  const afterPaint = (act) => requestAnimationFrame(() => setTimeout(act));
-
   // -- begin ------------------------------------------------------------------------------------
 
-  document.addEventListener("DOMContentLoaded", () => {
-    settlePane();
-    const row = markRow();
-    said = says(row);
-    focusFresh();
-    afterPaint(() => {
-      refreshTimes(document);
-      row?.scrollIntoView({ block: "nearest" });
-      find("#here")?.scrollIntoView({ block: "center" });
-    });
-    setInterval(() => refreshTimes(document), 30000);
-  });
+  settlePane();
+  const shown = markRow();
+  said = says(shown);
+  focusFresh();
+  refreshTimes(document);
+  shown?.scrollIntoView({ block: "nearest" });
+  find("#here")?.scrollIntoView({ block: "center" });
+  setInterval(() => refreshTimes(document), 30000);
   document.addEventListener("visibilitychange", () => { if (!document.hidden) refreshTimes(document); });
 })();

@@ -61,6 +61,6 @@
     }
   }
 
-  document.addEventListener("DOMContentLoaded", watch);
+  watch();
   document.addEventListener("htmx:after:swap", watch);
 })();

@@ -22,12 +22,28 @@ SCRIPTS = (
     "images.js",
 )  # fmt: skip
 """What ``JOINED`` is made of. A file that is missing is left out: pages work without scripts."""
+BEFORE = b"(() => {\nlet began = false;\nconst begin = () => {\nif (began) return;\nbegan = true;\n"
+AFTER = b"""if (typeof htmx !== "undefined") window.htmx = htmx;
+};
+if (document.hidden) return begin();
+requestAnimationFrame(() => setTimeout(begin));
+setTimeout(begin, 2000);
+})();
+"""
+"""What stands around them: they begin once the page is painted, at once in a tab that is not seen.
+
+What is there is to be seen before a script works on it.
+"""
 
 
 def joined_scripts(directory: Path) -> bytes:
-    """The scripts of a page as one; each stands on lines of its own and ends its last statement."""
+    """The scripts of a page as one, begun once it is painted.
+
+    Each stands on lines of its own and ends its last statement.
+    """
     files = [directory / name for name in SCRIPTS]
-    return b"".join(file.read_bytes() + b"\n;\n" for file in files if file.is_file())
+    joined = b"".join(file.read_bytes() + b"\n;\n" for file in files if file.is_file())
+    return BEFORE + joined + AFTER
 
 
 def static_urls(directory: Path) -> Callable[[str], str]:

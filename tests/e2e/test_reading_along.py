@@ -11,6 +11,14 @@ from tests.model_replies import Gate, Reply, chop
 from tests.model_server import ModelServer
 
 TO_END = "(box) => box.scrollHeight - box.scrollTop - box.clientHeight"
+HTML = "text/html; charset=utf-8"
+FIRST_SHOWN = """(function look() {
+  const tail = document.querySelector(".tail");
+  const shown = tail && getComputedStyle(tail).display !== "none";
+  if (!shown) return requestAnimationFrame(look);
+  const messages = tail.querySelectorAll("article").length;
+  window.firstShown = {messages, scripts: "htmx" in window};
+})();"""
 PARAGRAPHS = "".join(f"Paragraph {n} of a long reply.\n\n" for n in range(80))
 
 
@@ -59,6 +67,30 @@ def test_a_page_is_laid_out_a_few_times_and_not_once_for_each_message(
     (layouts,) = [one["value"] for one in told if one["name"] == "LayoutCount"]
     assert enso.page.locator(".acts form").count() == 30
     assert layouts < 20
+
+
+def test_a_part_of_the_messages_is_not_laid_out(browser: Browser, shop: Shop) -> None:
+    """While a page comes, its messages wait for the last of them, also without scripts."""
+    long_thread(shop, "comes-in-pieces")
+    context = browser.new_context(java_script_enabled=False)
+    plain = EnsoPage(context.new_page(), shop.url)
+    whole = context.request.get(f"{shop.url}/threads/comes-in-pieces").text()
+    part = whole[: whole.index('<div class="dialogs"')]
+    plain.page.route("**/threads/*", lambda route: route.fulfill(body=part, content_type=HTML))
+    plain.go("/threads/comes-in-pieces")
+    expect(plain.messages).to_have_count(60)
+    expect(plain.page.locator(".pane-head h1")).to_be_visible()
+    expect(plain.messages.last).to_be_hidden()
+    context.close()
+
+
+def test_messages_are_shown_before_a_script_runs(enso: EnsoPage, shop: Shop) -> None:
+    """The scripts wait until the page is painted."""
+    long_thread(shop, "shown-first")
+    enso.page.add_init_script(FIRST_SHOWN)
+    enso.page.goto(f"{shop.url}/threads/shown-first")
+    enso.page.wait_for_function("window.firstShown && window.htmx")
+    assert enso.page.evaluate("window.firstShown") == {"messages": 60, "scripts": False}
 
 
 def test_scrolling_up_brings_earlier_messages_and_moves_nothing(enso: EnsoPage, shop: Shop) -> None:

@@ -13,7 +13,7 @@ from enso.projects import Projects
 from enso.server.application import EnsoServer
 from enso.server.doors import Doors, is_loopback
 from enso.server.resources import static_dir
-from enso.server.static_files import JOINED, SCRIPTS, joined_scripts, static_urls
+from enso.server.static_files import AFTER, BEFORE, JOINED, SCRIPTS, joined_scripts, static_urls
 from tests.fakes.fake_host import FakeHost, assistant, user
 
 TOKEN = "a-long-random-word"
@@ -128,7 +128,7 @@ def test_the_scripts_of_a_page_are_one_file_of_them_all(client: FlaskClient) -> 
     parts = [(static_dir() / name).read_bytes() for name in SCRIPTS]
     places = [answer.data.index(part) for part in parts]
     assert places == sorted(places)
-    assert places[0] == 0
+    assert places[0] == len(BEFORE)
 
 
 def test_a_script_that_changes_changes_the_url_of_them_all(tmp_path: Path) -> None:
@@ -138,7 +138,7 @@ def test_a_script_that_changes_changes_the_url_of_them_all(tmp_path: Path) -> No
     before = url(JOINED)
     (tmp_path / "agent.js").write_text("two()")
     assert url(JOINED) != before
-    assert joined_scripts(tmp_path) == b"one()\n;\ntwo()\n;\n"
+    assert joined_scripts(tmp_path) == BEFORE + b"one()\n;\ntwo()\n;\n" + AFTER
 
 
 @pytest.fixture
