@@ -252,6 +252,7 @@ class Presenter:
             messages=page.messages,
             earlier_href=earlier,
             earlier_count=page.before,
+            history_href=urls.history(reading.thread_id, before=""),
             status=reading.status,
             usage=reading.usage,
             context=reading.context,

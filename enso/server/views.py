@@ -121,6 +121,7 @@ class Deleted:
 class PaneView:
     """The open thread. ``messages`` is the last page; ``earlier_href`` asks for the one before.
 
+    ``history_href`` asks for the one before any message, whose id is added to it.
     ``notice`` is said above everything (a malformed id, lines that were skipped). ``abort_href`` is
     where the run in flight is stopped. ``hrefs`` says what else can be done and where: ``queue``,
     ``mode``, ``model``, ``name``, ``fork``, ``delete``, ``compact``, ``tree``, ``label``,
@@ -138,6 +139,7 @@ class PaneView:
     messages: Sequence[wire.Message]
     earlier_href: str | None
     earlier_count: int | None
+    history_href: str
     status: wire.Status
     usage: wire.Usage
     context: wire.Context | None

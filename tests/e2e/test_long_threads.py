@@ -12,6 +12,7 @@ from tests.e2e.pages import EnsoPage, until
 
 PAGES = 24
 SIZE = 60
+MANY = 240
 MESSAGES = PAGES * SIZE
 TO_END = "(box) => box.scrollHeight - box.scrollTop - box.clientHeight"
 
@@ -133,3 +134,24 @@ def test_what_a_reader_marked_is_not_taken_out(enso: EnsoPage) -> None:
     assert marked.evaluate("(one) => one.isConnected")
     assert not page.evaluate("(one) => one.classList.contains('away')")
     assert enso.page.evaluate("getSelection().toString()") == told
+
+
+def test_a_thread_that_is_followed_stays_bounded(enso: EnsoPage, shop: Shop) -> None:
+    """Of many messages the oldest become earlier ones while the end is read; none is lost."""
+    thread = shop.place.thread("grows", "Question 0?", "Answer 0.")
+    enso.open("grows")
+    enso.log.evaluate(WATCH)
+    for turn in range(1, 200):
+        thread.say(f"Question {turn}?", f"Answer {turn}.")
+    expect(enso.replies.last).to_contain_text("Answer 199.")
+    until(enso.page, lambda: enso.messages.count() <= MANY, "the oldest went")
+    assert enso.log.evaluate(TO_END) <= 1
+    # A snapshot holds them all again.
+    thread.say("One more?", "The last one.")
+    expect(enso.replies.last).to_contain_text("The last one.")
+    until(enso.page, lambda: enso.messages.count() <= MANY, "they went again")
+    up: dict[str, Any] = enso.log.evaluate(UP)
+    assert up["ids"] == 402
+    assert up["twice"] == 0
+    assert up["moved"] <= 1
+    expect(enso.messages.first).to_contain_text("Question 0?")

@@ -296,6 +296,7 @@ def pane(
         "messages": transcript_to_messages(entries),
         "earlier_href": None,
         "earlier_count": 0,
+        "history_href": "/threads/t1/history?before=",
         "status": wire.Status(live=False, busy=word == "busy", generation=3, word=word),
         "usage": SPENT,
         "context": None,
