@@ -92,7 +92,7 @@ class NewestFirst(Sequence[StoredThread]):
         return self._rows.of(self._keys[-1 - index][2])
 
     def __iter__(self) -> Iterator[StoredThread]:
-        return (self._rows.of(file) for _, _, file in reversed(self._keys))
+        return map(self._rows.of, map(itemgetter(2), reversed(self._keys)))
 
 
 class RowOrder:
