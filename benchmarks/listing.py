@@ -77,13 +77,15 @@ def grown(host: SessionHost) -> Iterator[set[str]]:
     """One file in a hundred grew; the ids of their threads. Taken back in the end."""
     rows = host.list_sessions()[::100]
     states = {row.path: row.path.stat() for row in rows}
-    for path in states:
-        with path.open("ab") as stream:
-            stream.write(LABEL)
-    yield {row.id for row in rows}
-    for path, state in states.items():
-        os.truncate(path, state.st_size)
-        os.utime(path, ns=(state.st_atime_ns, state.st_mtime_ns))
+    try:
+        for path in states:
+            with path.open("ab") as stream:
+                stream.write(LABEL)
+        yield {row.id for row in rows}
+    finally:
+        for path, state in states.items():
+            os.truncate(path, state.st_size)
+            os.utime(path, ns=(state.st_atime_ns, state.st_mtime_ns))
 
 
 def changed(host: SessionHost) -> float:
