@@ -10,7 +10,6 @@ import logging
 import threading
 import time
 from collections.abc import Callable, Sequence
-from contextlib import suppress
 from functools import partial
 from pathlib import Path
 from typing import Final, TypeVar
@@ -19,13 +18,13 @@ from enso import wire
 from enso.host import contract
 from enso.server.event_changes import beside_messages, changes_marks
 from enso.server.follow import Closed
+from enso.server.held_threads import HeldThreads
 from enso.server.live_state import Change, LiveState, LiveThread
 from enso.server.pump import Pace, Pump
-from enso.server.reaper import Reaper
 from enso.server.refusals import Refused
-from enso.server.resting import LOOK_AGAIN_SECONDS, MOST_HELD, Held, to_rest
+from enso.server.resting import MOST_HELD
 from enso.server.slots import PromptMemory, Slot, Slots
-from enso.server.status import cold_status, live_status
+from enso.server.status import live_status
 
 log = logging.getLogger(__name__)
 
@@ -56,8 +55,6 @@ class ThreadRegistry:
         rail_changed: Callable[[frozenset[str]], None],
     ) -> None:
         self._host = host
-        self._idle_seconds = idle_seconds
-        self._most_held = most_held
         self._publish = publish
         self._rail_changed = rail_changed
         self._slots = Slots()
@@ -65,7 +62,14 @@ class ThreadRegistry:
         self._generations: dict[str, int] = {}
         self._pace = Pace()
         self._closed = False
-        self._reaper = Reaper(self._let_go_of_idle)
+        self._held = HeldThreads(
+            self._slots,
+            idle_seconds=idle_seconds,
+            most_held=most_held,
+            publish=publish,
+            let_go=self._close,
+            changed=rail_changed,
+        )
         self.at = self._slots.at
         self.live_ids = self._slots.live_ids
         self.is_busy = self._slots.is_busy
@@ -195,7 +199,7 @@ class ThreadRegistry:
                 live.state = self._fold(live.hosted)
                 slot.follows.restart()
             if built:
-                self._hold(live)
+                self._held.hold(live)
                 self._publish(slot, [Change(live_status(live))])
         self._rail_changed(frozenset({thread_id}))
         return result
@@ -356,7 +360,7 @@ class ThreadRegistry:
         live.busy = live.running = False
         live.last_activity = time.time()
         changes = live.state.end_run()
-        self._hold(live)
+        self._held.hold(live)
         if live.hosted.changed_elsewhere():
             # Another program wrote while this run did: the log's end decides, for every eye.
             self._reopen(slot)
@@ -388,46 +392,10 @@ class ThreadRegistry:
             log.warning("thread %s could not be reopened: %s", slot.thread_id, refused.sentence)
         else:
             live.generation = generation
-            self._hold(live)
+            self._held.hold(live)
         slot.follows.restart()
 
     # -- letting go -----------------------------------------------------------------------------
-
-    def _hold(self, live: LiveThread) -> None:
-        live.idle_until = time.monotonic() + self._idle_seconds
-        self._reaper.notice()
-
-    def _let_go_of_idle(self) -> float | None:
-        """Let go of every thread whose idle time is over; return the seconds until the next is.
-
-        Of those that stay held, the ones that were not used for long rest.
-        """
-        waits: list[float] = []
-        held: list[Held] = []
-        for thread_id in self.live_ids():
-            with self.at(thread_id) as slot:
-                live = slot.live
-                if live is None or live.busy:
-                    continue
-                left = live.idle_until - time.monotonic()
-                if left > 0:
-                    waits.append(left)
-                    held.append(Held(thread_id, live.last_activity, live.hosted.weight))
-                    continue
-                with suppress(contract.HostError):  # its log may be gone, which is told elsewhere
-                    if len(slot.follows):
-                        self._publish(slot, [Change(cold_status(live.state.entries))])
-                self._close(slot)
-            self._rail_changed(frozenset({thread_id}))
-        for thread_id in to_rest(held, self._most_held):
-            self._rest(thread_id)
-        return min([LOOK_AGAIN_SECONDS, *waits]) if waits else None
-
-    def _rest(self, thread_id: str) -> None:
-        with self.at(thread_id) as slot:
-            live = slot.live
-            if live is not None and not live.busy and live.hosted.rest():
-                live.state.rest()
 
     @staticmethod
     def _close(slot: Slot) -> None:
@@ -447,7 +415,7 @@ class ThreadRegistry:
     def close(self) -> None:
         """Drain, end every run, and close every runtime."""
         self.drain()
-        self._reaper.close()
+        self._held.close()
         for thread_id in self.live_ids():
             with self.at(thread_id) as slot:
                 self._close(slot)

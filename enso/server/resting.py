@@ -12,9 +12,6 @@ from typing import Final, NamedTuple
 MOST_HELD: Final = 16 << 20
 """Bytes of logs that idle threads hold in memory, which takes them one and a half times as much."""
 
-LOOK_AGAIN_SECONDS: Final = 30.0
-"""How often this is looked at while threads are held: looking at one has it read again."""
-
 
 class Held(NamedTuple):
     """An idle thread: when it was used last, and how many bytes of its log it holds."""
