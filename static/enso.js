@@ -46,6 +46,12 @@
     offerEnd(box);
   }, { capture: true, passive: true });
 
+  // Older messages went from above: not a scroll of the reader's.
+  document.addEventListener("enso:shorter", ({ target: box }) => {
+    if (pinned) toEnd();
+    else lastTop = box.scrollTop;
+  });
+
   // What a reader opens must not jump away from under the pointer.
   document.addEventListener("click", (event) => {
     if (event.target.closest?.("[data-log] summary")) pinned = false;

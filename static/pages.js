@@ -54,12 +54,17 @@
     htmx.process(earlier);
   }
 
+  // Who reads along is not taken for one who scrolls up, now that the log is shorter.
+  function remove(old) {
+    for (const one of old) one.remove();
+    log.dispatchEvent(new CustomEvent("enso:shorter", { bubbles: true }));
+  }
+
   // A snapshot holds what went: it goes again, or the log begins where that does.
   function comeBack(tail) {
     const all = [...tail.children];
     const at = all.findIndex((one) => idOf(one) === begins);
-    for (const one of all.slice(0, Math.max(at, 0))) one.remove();
-    if (at >= 0) return;
+    if (at >= 0) return remove(all.slice(0, at));
     begins = "";
     leadBack(idOf(tail.firstElementChild));
   }
@@ -69,13 +74,12 @@
     if (begins && begins !== idOf(tail.firstElementChild)) comeBack(tail);
     if (tail.childElementCount <= MANY) return; // asks for no layout
     const toGo = log.scrollHeight - log.scrollTop - log.clientHeight;
-    if (toGo > log.clientHeight) return;
+    if (toGo > 4) return; // pixels: the end is read
     const old = [...tail.children].slice(0, -KEPT);
     if ([...old, log.querySelector(".before")].some(isHeld)) return;
-    for (const one of old) one.remove();
-    begins = idOf(tail.firstElementChild);
+    begins = idOf(tail.children[old.length]);
     leadBack(begins);
-    log.scrollTop = log.scrollHeight - log.clientHeight - toGo;
+    remove(old);
   }
 
   function seeNear(seen) {

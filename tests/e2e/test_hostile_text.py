@@ -86,6 +86,7 @@ ACTIVE = """() => {
   const found = [];
   for (const element of document.querySelectorAll("*")) {
     const name = element.localName;
+    if (element.matches("#pane > template[data-way]")) continue; // Enso's own, outside of any text
     if (["iframe", "object", "embed", "base", "style", "template", "audio", "video"].includes(name))
       found.push(element.outerHTML);
     if (name === "script" && !(element.src && !element.textContent)) found.push(element.outerHTML);
