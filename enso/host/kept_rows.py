@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import os
 import threading
-from collections import OrderedDict
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, BinaryIO, Final, Generic, NamedTuple, TypeVar
@@ -17,6 +16,7 @@ from typing import Any, BinaryIO, Final, Generic, NamedTuple, TypeVar
 from msgspec import msgpack
 
 from enso.host.file_stamp import FileStamp
+from enso.host.kept_files import KeptFiles
 from enso.host.session_log import Header, open_regular
 from enso.host.session_rows import FileRows, PlacedRow, Shape, read_rows
 from enso.host.session_tail import Counters
@@ -110,21 +110,13 @@ class KeptRows:
 
     def __init__(self, counters: Counters, most_bytes: int = MOST_BYTES) -> None:
         self._counters = counters
-        self._most_bytes = most_bytes
-        self._lock = threading.Lock()
-        self._kept: OrderedDict[tuple[Path, int], _Kept] = OrderedDict()
+        self._kept = KeptFiles(_Kept, most_bytes=most_bytes, most_files=MOST_FILES)
 
     def read(self, path: Path, shape: Shape[Any, RowT]) -> ReadRows[RowT] | None:
         """The rows of a file now; ``None`` when it is no session. Raises ``OSError``."""
-        key = path, id(shape)
-        with self._lock:
-            kept = self._kept[key] = self._kept.pop(key, None) or _Kept()
-        try:
-            with kept.lock, open_regular(path) as stream:
-                rows = self._read(kept, stream, shape)
-                found = kept.found
-        finally:
-            self._let_go()
+        with self._kept.of(path, shape) as kept, kept.lock, open_regular(path) as stream:
+            rows = self._read(kept, stream, shape)
+            found = kept.found
         if found is None:
             return None
         return ReadRows(
@@ -149,14 +141,6 @@ class KeptRows:
         kept.packed = (*kept.packed, msgpack.encode(found.rows))
         rows, found.rows = before + found.rows, []
         return rows
-
-    def _let_go(self) -> None:
-        """Keep no more than is to be kept, the last used first."""
-        with self._lock:
-            size = sum(kept.size for kept in self._kept.values())
-            while self._kept and (size > self._most_bytes or len(self._kept) > MOST_FILES):
-                _, kept = self._kept.popitem(last=False)
-                size -= kept.size
 
 
 def _ends(stream: BinaryIO, size: int) -> tuple[bytes, bytes]:

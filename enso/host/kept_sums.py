@@ -9,12 +9,12 @@ from __future__ import annotations
 
 import threading
 from array import array
-from collections import OrderedDict
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, BinaryIO, Final, Generic, NamedTuple, Protocol, TypeVar
 
+from enso.host.kept_files import KeptFiles
 from enso.host.kept_rows import FileState
 from enso.host.session_log import Header, open_regular
 from enso.host.session_rows import FileRows, PlacedRow, Shape, read_rows
@@ -123,21 +123,13 @@ class KeptSums:
 
     def __init__(self, counters: Counters, most_bytes: int = MOST_BYTES) -> None:
         self._counters = counters
-        self._most_bytes = most_bytes
-        self._lock = threading.Lock()
-        self._kept: OrderedDict[tuple[Path, int], _Kept] = OrderedDict()
+        self._kept = KeptFiles(_Kept, most_bytes=most_bytes, most_files=MOST_FILES)
 
     def read(self, path: Path, kind: Summing[RowT, AnswerT]) -> Summed[AnswerT] | None:
         """What a file comes to now; ``None`` when it is no session. Raises ``OSError``."""
-        key = path, id(kind)
-        with self._lock:
-            kept = self._kept[key] = self._kept.pop(key, None) or _Kept()
-        try:
-            with kept.lock, open_regular(path) as stream:
-                self._read(kept, stream, kind)
-                found, answer = kept.found, kept.answer
-        finally:
-            self._let_go()
+        with self._kept.of(path, kind) as kept, kept.lock, open_regular(path) as stream:
+            self._read(kept, stream, kind)
+            found, answer = kept.found, kept.answer
         return Summed(found.header, answer) if found is not None else None
 
     def _read(self, kept: _Kept, stream: BinaryIO, kind: Summing[RowT, AnswerT]) -> None:
@@ -180,11 +172,3 @@ class KeptSums:
             self._counters.entries_added_up += len(rows)
             kept.total = kind.of_rows(rows, found.last_id)
         return state.read_to(stream, found)
-
-    def _let_go(self) -> None:
-        """Keep no more than is to be kept, the last used first."""
-        with self._lock:
-            size = sum(kept.size for kept in self._kept.values())
-            while self._kept and (size > self._most_bytes or len(self._kept) > MOST_FILES):
-                _, kept = self._kept.popitem(last=False)
-                size -= kept.size
