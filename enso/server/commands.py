@@ -71,6 +71,7 @@ def blueprint(services: Services) -> Blueprint:
 
     @commands.post("/threads/<thread_id>/prompt")
     def prompt(thread_id: str) -> Response:  # pyright: ignore[reportUnusedFunction]
+        """Start a run; a refused plain form comes back with what was typed."""
         try:
             return prompt_from_form(thread_id)
         except Refused as refused:

@@ -28,6 +28,7 @@ def compress_pages(app: Flask) -> None:
 
     @app.after_request
     def compress(response: Response) -> Response:  # pyright: ignore[reportUnusedFunction]
+        """Pack a page that is worth it, for who takes it so."""
         if response.mimetype != "text/html" or response.is_streamed:
             return response
         if response.cache_control.private:  # an image, whose bytes are packed already

@@ -29,6 +29,7 @@ def blueprint(services: Services, *, prefix: str, name: str) -> Blueprint:
 
     @downloads.get("/threads/<thread_id>/export")
     def export(thread_id: str) -> Response:  # pyright: ignore[reportUnusedFunction]
+        """The thread as a document, in one of the formats."""
         from enso.server.exports import export_thread  # noqa: PLC0415
 
         format_name = request.args.get("format", "html")
@@ -37,6 +38,7 @@ def blueprint(services: Services, *, prefix: str, name: str) -> Blueprint:
 
     @downloads.get("/threads/<thread_id>/bundle.zip")
     def bundle(thread_id: str) -> Response:  # pyright: ignore[reportUnusedFunction]
+        """The bug report, as a zip file."""
         from enso.server.bundle import Bundle  # noqa: PLC0415
 
         keep = _keeps(request.args.get("keep", "0"))
@@ -58,6 +60,7 @@ def page_blueprint(services: Services) -> Blueprint:
 
     @pages.get("/threads/<thread_id>/bundle")
     def bundle_page(thread_id: str) -> Response:  # pyright: ignore[reportUnusedFunction]
+        """What the report would hold."""
         from enso.server.bundle import FILES, Bundle, findings_words  # noqa: PLC0415
 
         bundle = Bundle(services, thread_id)

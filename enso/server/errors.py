@@ -42,6 +42,7 @@ def answer_errors(app: Flask, page: ErrorPage) -> None:
     """Answer every refusal and error of ``app`` in the form that the request asks for."""
 
     def answer(status: int, code: str, sentence: str) -> Response:
+        """The refusal as JSON below ``/api``, else as a page or a line of one."""
         if request.path.startswith("/api/"):
             return json_error(status, code, sentence)
         whole = not HtmxRequest(request.headers).wants_fragment
@@ -50,14 +51,17 @@ def answer_errors(app: Flask, page: ErrorPage) -> None:
 
     @app.errorhandler(Refused)
     def refused(error: Refused) -> Response:  # pyright: ignore[reportUnusedFunction]
+        """What Enso refused."""
         return answer(error.status, error.code, error.sentence)
 
     @app.errorhandler(HostError)
     def host_refused(error: HostError) -> Response:  # pyright: ignore[reportUnusedFunction]
+        """What the host refused."""
         return answer(error.status, error.code, str(error))
 
     @app.errorhandler(HTTPException)
     def http_error(error: HTTPException) -> Response:  # pyright: ignore[reportUnusedFunction]
+        """What Flask or werkzeug refused; a redirect goes out as it is."""
         status = error.code or 500
         if status < 400:
             return Response(error.get_response().response, status, error.get_headers())
@@ -69,5 +73,6 @@ def answer_errors(app: Flask, page: ErrorPage) -> None:
 
     @app.errorhandler(Exception)
     def fault(error: Exception) -> Response:  # pyright: ignore[reportUnusedFunction]
+        """A mistake of ours: said as one, and told in the log."""
         log.error("a request failed: %s %s", request.method, request.path, exc_info=error)
         return answer(500, *SENTENCES[500])

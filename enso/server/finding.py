@@ -69,6 +69,7 @@ def blueprint(services: Services) -> Blueprint:
 
     @finding.get("/find")
     def found() -> Response:  # pyright: ignore[reportUnusedFunction]
+        """The page of what was found."""
         urls = page_urls()
         query = request.args.get("q", "")[:MAX_QUERY]
         view = found_view(services, urls, query)
@@ -78,6 +79,7 @@ def blueprint(services: Services) -> Blueprint:
 
     @finding.get("/api/find")
     def found_as_json() -> Response:  # pyright: ignore[reportUnusedFunction]
+        """The same as JSON."""
         body = find(services, *_question()).model_dump_json()
         return Response(body, mimetype="application/json")
 

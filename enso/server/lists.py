@@ -22,6 +22,7 @@ def blueprint(services: Services) -> Blueprint:
 
     @lists.get("/waiting")
     def waiting() -> Response:  # pyright: ignore[reportUnusedFunction]
+        """Every question that waits for a person, over all threads."""
         urls = page_urls()
         rail = services.presenter.rail(urls, rail_request(""))
         view = services.presenter.waiting(urls, services.waiting(), rail)
@@ -30,6 +31,7 @@ def blueprint(services: Services) -> Blueprint:
 
     @lists.get("/threads/<thread_id>/commands")
     def commands(thread_id: str) -> Response:  # pyright: ignore[reportUnusedFunction]
+        """The slash commands that complete what is being typed."""
         query = request.args.get("q", "")[:200].removeprefix("/").casefold()
         fitting = [
             command_shape(command)

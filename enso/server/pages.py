@@ -128,11 +128,20 @@ def blueprint(services: Services) -> Blueprint:
 
     @pages.get("/")
     def fresh_page() -> Response:  # pyright: ignore[reportUnusedFunction]
+        """A new thread."""
         return mount(None)
 
     @pages.get("/threads/<path:thread_id>")
     def thread_page(thread_id: str) -> Response:  # pyright: ignore[reportUnusedFunction]
+        """A thread."""
         return mount(thread_id)
+
+    _add_parts(pages, services)
+    return pages
+
+
+def _add_parts(pages: Blueprint, services: Services) -> None:
+    """What a page asks for later: the rail anew, and earlier messages."""
 
     @pages.get("/rail")
     def rail_rows() -> Response:  # pyright: ignore[reportUnusedFunction]
@@ -157,5 +166,3 @@ def blueprint(services: Services) -> Blueprint:
             return html_answer(services.renderer.history(view))
         pane = services.presenter.pane(urls, reading)
         return whole_page(services, urls, pane)
-
-    return pages
