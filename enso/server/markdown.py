@@ -12,7 +12,7 @@ from __future__ import annotations
 import re
 import threading
 from collections import OrderedDict
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, MutableMapping, Sequence
 from urllib.parse import unquote
 
 import nh3
@@ -30,6 +30,9 @@ MAX_RENDERED = 200_000
 
 MAX_BRACKETS = 20_000
 """Opening brackets beyond which a text is shown as it was written: each may begin a link."""
+
+MAX_DEPTH = 20
+"""Levels of quotes, lists and their items beyond which a text is shown as it was written."""
 
 MAX_CACHED_CHARACTERS = 16_000_000
 
@@ -171,7 +174,7 @@ def _accepts(url: str) -> bool:
 
 
 def _parser() -> MarkdownIt:
-    parser = MarkdownIt("commonmark", {"html": False, "highlight": _code})
+    parser = MarkdownIt("commonmark", {"html": False, "highlight": _code, "maxNesting": MAX_DEPTH})
     parser.enable(["table", "strikethrough"])
     parser.validateLink = _accepts
     parser.core.ruler.push("dress", _dress)
@@ -265,7 +268,34 @@ def is_too_much(text: str) -> bool:
 def _rendered(text: str) -> Markup:
     if is_too_much(text):
         return plain(text)
-    return Markup(clean(PARSER.render(text)))  # noqa: S704 - cleaned
+    return Markup(html_of(text, {}))  # noqa: S704 - cleaned
+
+
+def html_of(text: str, definitions: MutableMapping[str, object]) -> str:
+    """``text`` as safe HTML, however long it is; nothing of it is left out.
+
+    ``definitions``: the links that texts before it defined; its own are added. From the block on
+    that goes beyond ``MAX_DEPTH`` it is as it was written: the parser drops what stands deeper, and
+    all that follows it.
+    """
+    tokens = PARSER.parse(text, definitions)
+    end, line = _too_deep(tokens) or (len(tokens), None)
+    html = clean(PARSER.renderer.render(tokens[:end], PARSER.options, definitions))
+    if line is None:
+        return html
+    lines = text.replace("\r\n", "\n").replace("\r", "\n").split("\n")
+    return html + str(plain("\n".join(lines[line:])))
+
+
+def _too_deep(tokens: Sequence[Token]) -> tuple[int, int] | None:
+    """The outermost block that goes too deep: the place of its token, and its first line."""
+    begin, line = 0, 0
+    for place, token in enumerate(tokens):
+        if token.level == 0 and token.nesting == 1 and token.map:
+            begin, line = place, token.map[0]
+        if token.nesting == 1 and token.level >= MAX_DEPTH - 1:
+            return begin, line
+    return None
 
 
 def plain(text: str) -> Markup:

@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from markdown_it.token import Token
 from markupsafe import escape
 
-from enso.server.markdown import BLOCKS, PARSER, clean, is_too_much
+from enso.server.markdown import BLOCKS, html_of, is_too_much
 
 SMALL = 4_000
 """Characters up to which an open block is rendered at every update."""
@@ -212,7 +212,7 @@ class StreamingMarkdown:
 
     def _render(self, text: str, env: dict[str, object]) -> str:
         self.work += len(text)
-        return clean(PARSER.render(text, env))
+        return html_of(text, env)
 
 
 def _map(token: Token) -> list[int]:

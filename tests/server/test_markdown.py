@@ -241,3 +241,24 @@ def test_a_text_beyond_the_bound_is_shown_as_it_was_written() -> None:
     text = "<b>&\n" * (MAX_RENDERED // 5 + 1)
     assert render_markdown(text) == plain(text)
     assert read(plain(text)).text == text
+
+
+DEEP_LISTS = "\n".join(f"{'  ' * level}- level {level}" for level in range(40))
+DEEP_QUOTES = "\n".join(f"{'> ' * level}quote {level}" for level in range(1, 40))
+
+
+@pytest.mark.parametrize("deep", [DEEP_LISTS, DEEP_QUOTES, "- " * 30 + "end"])
+def test_nothing_is_left_out_of_a_text_that_goes_too_deep(deep: str) -> None:
+    """Blocks before it are drawn; from it on, all is there as it was written, what follows too."""
+    html = render_markdown(f"**Before**\r\n\r\n{deep}\n\nAfter <b>\n")
+    assert html.startswith('<p dir="auto"><strong>Before</strong></p>')
+    assert_safe(html)
+    assert read(html).text == f"Before\n{deep}\n\nAfter <b>\n"
+
+
+def test_a_text_that_goes_as_deep_as_is_read_is_drawn() -> None:
+    """Nine lists in one another are lists."""
+    nine = "\n".join(f"{'  ' * level}- level {level}" for level in range(9))
+    html = render_markdown(f"{nine}\n\nAfter")
+    assert html.count("<ul") == 9
+    assert html.endswith('<p dir="auto">After</p>\n')

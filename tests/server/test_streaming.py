@@ -111,6 +111,15 @@ def test_a_whole_reply_in_pieces_is_the_whole_reply() -> None:
     assert page.finished == 7  # the heading is open: what follows it is no whole line
 
 
+def test_a_stream_leaves_nothing_out_of_what_goes_too_deep() -> None:
+    """What is nested deeper than is read as markdown streams as it was written, all of it."""
+    deep = "\n".join(f"{'  ' * level}- level {level}" for level in range(30))
+    stream, page = streamed(f"**Before**\n\n{deep}\n\nAfter.\n")
+    assert unwrapped(stream.html()) == render_markdown(stream.text)
+    assert page.html == stream.html()
+    assert read(stream.html()).text.endswith(f"{deep}\n\nAfter.\n")
+
+
 def test_a_finished_block_is_sent_once() -> None:
     """No block that was finished is ever sent again."""
     stream, sent = StreamingMarkdown("k-1"), ""
