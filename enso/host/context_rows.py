@@ -2,7 +2,7 @@
 
 A message of a conversation becomes a row of its letters and of what its provider counted; an entry
 that says more of a context than that (a summary, an edit, a system message) is kept as it is. As
-stored entries of a branch (``ContextRow.stored``) both are measured by ``enso.host.context``.
+stored entries of a branch (``ContextRow.stored``) both are measured by ``enso.host.context_walk``.
 """
 
 from __future__ import annotations

@@ -9,7 +9,8 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, Final, Literal, Protocol, runtime_checkable
 
-from enso.host.context import ContextWalk, request_detail
+from enso.host.context import request_detail
+from enso.host.context_walk import ContextWalk
 from enso.host.contract import (
     Activity,
     BranchContext,

@@ -3,7 +3,7 @@
 Owns the format's own rules (source: pi 1.6.0, ``buildSessionContext``): the newest compaction
 stands for what it summarised, and a ``context_edit`` takes an entry out or replaces its content.
 Roles are the stored ones. Lenient with whatever JSON is stored; knows nothing of models. The
-runtime sends by these rules, and ``enso.host.context`` measures and shows by them.
+runtime sends by these rules, and ``enso.host.context_walk`` measures and shows by them.
 """
 
 from __future__ import annotations

@@ -15,8 +15,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from enso.host.context import ContextWalk, branch_context, request_detail
+from enso.host.context import branch_context, request_detail
 from enso.host.context_elements import BEGINNING
+from enso.host.context_walk import ContextWalk
 from enso.host.contract import BranchRequestDetail, ContextSize
 from enso.host.session_context import blocks_of, projection
 from enso.host.session_log import branch_of, read_session

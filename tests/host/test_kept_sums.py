@@ -9,7 +9,8 @@ from typing import Any
 
 import pytest
 
-from enso.host.context import CONTEXT_SUM, MeasuredContext, branch_context
+from enso.host.context import CONTEXT_SUM, branch_context
+from enso.host.context_walk import MeasuredContext
 from enso.host.contract import BranchContext, BranchStats
 from enso.host.kept_sums import KeptSums, Summing
 from enso.host.session_host import SessionHost

@@ -11,6 +11,7 @@ WATCHING = ("enso.host", "enso.wire", "enso.server.application", "flask", "jinja
 SHOWING = (
     "asyncio",
     "enso.host.context",
+    "enso.host.context_walk",
     "enso.host.hosted_thread",
     "enso.host.refusals",
     "enso.host.runtimes.builtin.runtime",
