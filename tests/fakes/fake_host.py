@@ -68,7 +68,7 @@ from enso.host.contract import (
     ThreadTree,
     ToolCallVerdict,
 )
-from enso.host.hosted_thread import RecordingRuntime
+from enso.host.recording_runtime import RecordingRuntime
 from enso.thread_ids import is_thread_id, refused_id_sentence
 from enso.transcript import (
     ImagePart,
