@@ -13,8 +13,9 @@ from typing import TYPE_CHECKING, Any
 from enso.projects import Projects
 
 if TYPE_CHECKING:
+    from enso.host.runtime_factory import RuntimeFactory
     from enso.host.runtimes.pi.program import Programs
-    from enso.host.session_host import RuntimeFactory, SessionHost
+    from enso.host.session_host import SessionHost
     from enso.server.application import EnsoServer
     from enso.server.doors import Doors
     from enso.server.readings import Readings

@@ -1,8 +1,9 @@
 """Where threads are stored and run: session files under an agent directory, and a runtime each.
 
-Implements ``AgentHost`` (``enso.host.contract``). Owns which file a thread is, whether its
-directory may be served, and the order in which a thread comes live: nothing is built or written
-before everything that can be refused was asked. What runs a thread is the factory's.
+Implements ``AgentHost`` (``enso.host.contract``). Owns the order in which a thread comes live:
+nothing is built or written before everything that can be refused was asked. Which file a thread
+is, and whether its directory may be served, is ``enso.host.open_sessions``'s; what runs a thread
+is the factory's (``enso.host.runtime_factory``).
 """
 
 from __future__ import annotations
@@ -12,8 +13,7 @@ from contextlib import suppress
 from dataclasses import replace
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, Protocol, runtime_checkable
-from weakref import WeakValueDictionary
+from typing import TYPE_CHECKING
 
 from enso.host.cache_directory import CacheDirectory
 from enso.host.contract import (
@@ -27,11 +27,7 @@ from enso.host.contract import (
     Listed,
     ModelChoice,
     PermissionModeState,
-    PromptRefused,
     RequestNumber,
-    SessionDirectoryRefused,
-    SessionNotWritten,
-    SessionUnreadable,
     StoredBranch,
     StoredEntries,
     StoredLog,
@@ -41,19 +37,18 @@ from enso.host.contract import (
     StoredThreadRead,
     StoredThreadStats,
     ThreadNotStored,
-    ThreadRuntime,
     ThreadTree,
 )
 from enso.host.decode import decode_entry
 from enso.host.modes import fresh_mode, stored_mode
+from enso.host.open_sessions import OpenSessions
 from enso.host.pages import page_of
 from enso.host.project_files import fitting_files
+from enso.host.runtime_factory import RuntimeFactory
 from enso.host.search import Finder
 from enso.host.session_cache import RowCache
 from enso.host.session_checks import directory_checks
-from enso.host.session_file import SessionFile
 from enso.host.session_fill import LookAt
-from enso.host.session_fork import forked_entries, is_conversation
 from enso.host.session_listing import SessionListing
 from enso.host.session_log import SessionLog, open_sized
 from enso.host.session_look import look_at
@@ -63,56 +58,11 @@ from enso.host.session_tail import Counters
 from enso.host.session_trash import SessionTrash
 from enso.host.session_watch import SessionWatch
 from enso.projects import Projects
-from enso.thread_ids import is_thread_id, refused_id_sentence
+from enso.thread_ids import is_thread_id
 from enso.transcript import ImagePart, TranscriptEntry, image_of
 
 if TYPE_CHECKING:
     from enso.host.whole_readings import WholeReadings
-
-
-class RuntimeFactory(Protocol):
-    """Builds what runs a thread, and knows what a prompt would go to before anything is built."""
-
-    def build(self, session: SessionFile) -> ThreadRuntime:
-        """The runtime of one thread, which from now on alone appends to ``session``."""
-        ...
-
-    def readiness(self, transcript: Sequence[TranscriptEntry]) -> HostReadiness:
-        """Whether a prompt to the thread of this transcript could be answered, and by what."""
-        ...
-
-    def provider_name(self, provider: str) -> str:
-        """The display name of a provider id; the id itself when it has none."""
-        ...
-
-    def models(self) -> list[ModelChoice]:
-        """Every model that a prompt could go to."""
-        ...
-
-    def report(self) -> HostReport:
-        """What the runtime finds configured, and what would not work."""
-        ...
-
-    def commands(self, directory: Path) -> tuple[Command, ...]:
-        """The slash commands of a thread of this directory."""
-        ...
-
-    def prepare(self) -> None:
-        """Get ready for a prompt, in the background."""
-        ...
-
-    def close(self) -> None:
-        """End every child process."""
-        ...
-
-
-@runtime_checkable
-class Forking(Protocol):
-    """A factory whose own program writes the logs, and can make forks of them."""
-
-    def fork(self, source: SessionFile, entry_id: str | None) -> SessionFile | None:
-        """The fork, as ``AgentHost.fork`` says; ``None``: the program cannot. ``HostError``."""
-        ...
 
 
 class SessionHost:
@@ -145,8 +95,7 @@ class SessionHost:
         self._finder = Finder(
             self._cache.path / "search.sqlite", self._listing.rows, self._listing.listed
         )
-        self._open_files: WeakValueDictionary[str, SessionFile] = WeakValueDictionary()
-        self._unstored_forks: dict[str, SessionFile] = {}
+        self._open = OpenSessions(self._sessions_dir, projects, self._listing, runtimes)
 
     @cached_property
     def _whole(self) -> WholeReadings:
@@ -165,45 +114,11 @@ class SessionHost:
         Raises ``SessionDirectoryRefused`` or ``SessionUnreadable``; then nothing was built and
         nothing written. A created file is on disk only when its first answer begins.
         """
-        if not is_thread_id(thread_id):
-            raise SessionUnreadable(thread_id, refused_id_sentence(thread_id))
-        stored = self._listing.find(thread_id)
-        if stored is not None:
-            session = self._open(stored)
-            self._unstored_forks.pop(thread_id, None)
-        elif thread_id in self._unstored_forks:
-            session = self._unstored_forks[thread_id]
-            self._require_served(session.cwd)
-        else:
-            session = self._create(thread_id, new_session_directory())
-        self._open_files[thread_id] = session
+        session = self._open.session(thread_id, new_session_directory)
         from enso.host.hosted_thread import SessionThread  # noqa: PLC0415 - no page needs it
 
         runtime = self._runtimes.build(session)
         return SessionThread(session, runtime, self._runtimes.provider_name)
-
-    def _open(self, stored: StoredThread) -> SessionFile:
-        self._require_served(stored.cwd)
-        session = SessionFile.open(stored.path)
-        if session.thread_id != stored.id or session.cwd != stored.cwd:
-            raise SessionUnreadable(
-                stored.id, "The session file was replaced while it was opened. Try again."
-            )
-        return session
-
-    def _create(self, thread_id: str, directory: Path) -> SessionFile:
-        self._require_served(directory)
-        return SessionFile.create(self._sessions_dir, thread_id, directory)
-
-    def _require_served(self, directory: Path) -> None:
-        if not directory.is_absolute():
-            raise SessionDirectoryRefused(directory, "the thread records no whole path.")
-        if not self._projects.serves(directory):
-            raise SessionDirectoryRefused(directory, "this directory is not one Enso serves.")
-        if not self._projects.can_run_in(directory):
-            raise SessionDirectoryRefused(
-                directory, "this directory is gone. The thread can be read, not continued."
-            )
 
     # -- cold -------------------------------------------------------------------------------------
 
@@ -224,7 +139,7 @@ class SessionHost:
 
     def _look_at_own_files(self) -> None:
         """What this process writes is seen at once, whenever the watch tells of it."""
-        self._listing.look_at_paths(str(one.path) for one in list(self._open_files.values()))
+        self._listing.look_at_paths(self._open.paths())
 
     def stored_thread(self, thread_id: str) -> StoredThread | None:
         """The listing's row of one thread; ``None`` when it would not be listed."""
@@ -331,10 +246,9 @@ class SessionHost:
         stored = self.stored_thread(thread_id)
         if stored is None:
             return None
-        live = self._open_files.get(thread_id)
-        is_live = live is not None and live.path == stored.path
+        live = self._open.of(stored)
         try:
-            stream, size = live.open_whole() if is_live and live else open_sized(stored.path)
+            stream, size = live.open_whole() if live is not None else open_sized(stored.path)
         except OSError:
             return None
         return StoredLog(name=stored.path.name, size=size, stream=stream)
@@ -362,35 +276,7 @@ class SessionHost:
 
     def fork(self, thread_id: str, entry_id: str | None, new_id: str) -> str:
         """Store a new thread that begins as a part of another; see the contract."""
-        if not is_thread_id(new_id):
-            raise SessionUnreadable(new_id, refused_id_sentence(new_id))
-        if self._listing.find(new_id) is not None:
-            raise SessionNotWritten(new_id, "A thread is stored under this id already.")
-        source = self._source_of_fork(thread_id)
-        leaf = source.leaf_id
-        entries = forked_entries(source.entries(), entry_id, leaf)
-        if entries is None:
-            raise PromptRefused("unknown-entry", "This thread has no such message to fork from.")
-        runtimes = self._runtimes
-        session = runtimes.fork(source, entry_id) if isinstance(runtimes, Forking) else None
-        if session is None:
-            session = SessionFile.create(
-                self._sessions_dir, new_id, source.cwd, str(source.path), entries
-            )
-            if any(is_conversation(entry) for entry in entries):
-                session.begin()
-        if not session.exists():
-            self._unstored_forks[session.thread_id] = session
-        return session.thread_id
-
-    def _source_of_fork(self, thread_id: str) -> SessionFile:
-        """The session as it is live, which may stand at another leaf, else as it is stored."""
-        stored = self._listing.find(thread_id)
-        if stored is None:
-            raise ThreadNotStored(thread_id)
-        self._require_served(stored.cwd)
-        live = self._open_files.get(thread_id)
-        return live if live is not None and live.path == stored.path else self._open(stored)
+        return self._open.fork(thread_id, entry_id, new_id)
 
     def delete(self, thread_id: str) -> None:
         """Move the thread's file to the trash; see the contract."""

@@ -19,8 +19,8 @@ from enso.host.contract import (
     ThreadRuntime,
 )
 from enso.host.decode import decode_branch
+from enso.host.runtime_factory import RuntimeFactory
 from enso.host.session_file import SessionFile
-from enso.host.session_host import RuntimeFactory
 from enso.transcript import TranscriptEntry, TranscriptMessage
 
 _Event = TypeVar("_Event")
