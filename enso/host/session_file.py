@@ -8,14 +8,10 @@ rest in the file alone (``rest``). Knows nothing of what entries say.
 
 from __future__ import annotations
 
-import hashlib
-import os
-import re
 import threading
 import uuid
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, BinaryIO, Final, TypeVar
 
@@ -34,11 +30,11 @@ from enso.host.session_log import (
     read_session,
 )
 from enso.host.session_migration import write_migrated
+from enso.host.session_names import iso_now, session_path
 from enso.host.session_rest import read_as_it_was
 from enso.host.session_write import append_whole, create_whole
 
 _FIELDS_FIRST: Final = ("custom", "custom_message")
-_LONGEST_DIRECTORY_NAME: Final = 200
 
 Result = TypeVar("Result")
 
@@ -108,8 +104,7 @@ class SessionFile:
         header = read_header(stored)
         if header is None:
             raise SessionUnreadable(thread_id, "This is no session header.")
-        name = f"{re.sub('[:.]', '-', now)}_{thread_id}.jsonl"
-        path = sessions_dir / directory_name(cwd) / name
+        path = session_path(sessions_dir, cwd, thread_id, now)
         return cls(path, header, SessionLog(header, list(entries)))
 
     @property
@@ -408,24 +403,6 @@ class SessionFile:
         after, alone = append_whole(self._path, line, self.thread_id, before)
         self._foreign = self._foreign or not alone
         self._stamp = after
-
-
-def directory_name(cwd: Path) -> str:
-    """The name of the directory that keeps the sessions of ``cwd``, as pi makes it.
-
-    A name that is longer than file systems take is cut and told apart by a digest.
-    """
-    name = re.sub(r"[/\\:]", "-", re.sub(r"^[/\\]", "", str(cwd)))
-    encoded = os.fsencode(name)
-    if len(encoded) > _LONGEST_DIRECTORY_NAME:
-        digest = hashlib.sha256(encoded).hexdigest()[:12]
-        name = os.fsdecode(encoded[: _LONGEST_DIRECTORY_NAME - 20]) + f"-{digest}"
-    return f"--{name}--"
-
-
-def iso_now() -> str:
-    """Now in UTC, with milliseconds, as JavaScript's ``toISOString`` writes it."""
-    return datetime.now(UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")
 
 
 def _read(path: Path) -> SessionLog:

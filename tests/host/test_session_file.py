@@ -17,8 +17,9 @@ from typing import Any
 import pytest
 
 from enso.host.contract import HostError, SessionNotWritten, SessionUnreadable
-from enso.host.session_file import SessionFile, directory_name
+from enso.host.session_file import SessionFile
 from enso.host.session_log import read_session
+from enso.host.session_names import directory_name
 from tests.host.corpus import ALL, Recorded, named, place
 
 CWD = Path("/projects/shop")
