@@ -10,38 +10,10 @@ from __future__ import annotations
 from collections import Counter, deque
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Literal
 
 from enso import transcript, wire
-from enso.server.shapes import (
-    SHOWN_IMAGE_TYPES,
-    content_part,
-    image_part,
-    iso_time,
-    json_value,
-    mended,
-    refusal_shape,
-    streaming_part,
-    usage_shape,
-)
-
-__all__ = [
-    "SHOWN_IMAGE_TYPES",
-    "MessageAssembler",
-    "heading_of",
-    "image_part",
-    "interrupted_tail",
-    "iso_time",
-    "json_value",
-    "mended",
-    "refusal_shape",
-    "settled",
-    "streaming_part",
-    "transcript_to_messages",
-    "usage_shape",
-]
-
-CallState = Literal["streaming", "running", "done", "failed", "interrupted"]
+from enso.server.message_draft import Draft
+from enso.server.shapes import usage_shape
 
 
 def settled(messages: Iterable[wire.Message]) -> list[wire.Message]:
@@ -61,97 +33,6 @@ def _settled_message(message: wire.Message) -> wire.Message:
         for part in message.parts
     ]
     return message.model_copy(update={"parts": parts})
-
-
-def _result_shape(entry: transcript.TranscriptToolResult) -> wire.ToolResult:
-    entry_id = mended(entry.id)
-    parts = [
-        content_part(part, entry_id=entry_id, number=number)
-        for number, part in enumerate(entry.parts)
-    ]
-    return wire.ToolResult(
-        content=[part for part in parts if isinstance(part, wire.TextPart | wire.ImagePart)],
-        is_error=entry.is_error,
-        details=json_value(entry.details),
-    )
-
-
-@dataclass(slots=True)
-class _Draft:
-    """A message under assembly: its entry, and the results that came for its calls so far."""
-
-    entry: transcript.TranscriptMessage | transcript.TranscriptMarker
-    live: bool = False
-    label: str | None = None
-    turn: wire.TurnSpend | None = None
-    results: dict[int, transcript.TranscriptToolResult] = field(
-        default_factory=dict[int, transcript.TranscriptToolResult]
-    )
-
-    def calls(self) -> list[tuple[int, transcript.ToolCallPart]]:
-        """The tool calls of this message with their places among its parts."""
-        if not isinstance(self.entry, transcript.TranscriptMessage):
-            return []
-        parts = enumerate(self.entry.parts)
-        return [(at, part) for at, part in parts if isinstance(part, transcript.ToolCallPart)]
-
-    def waits(self) -> bool:
-        """Whether a call of this message has no result."""
-        return len(self.results) < len(self.calls())
-
-    def message(self) -> wire.Message:
-        """The message as it now is."""
-        if isinstance(self.entry, transcript.TranscriptMarker):
-            return _marker_message(self.entry, self.label)
-        return self._spoken(self.entry)
-
-    def _spoken(self, entry: transcript.TranscriptMessage) -> wire.Message:
-        parts = (self._part(at, part) for at, part in enumerate(entry.parts))
-        return wire.Message(
-            id=mended(entry.id),
-            role=entry.role,
-            created_at=iso_time(entry.created_at),
-            parts=[part for part in parts if part is not None],
-            model=mended(entry.model) or None,
-            provider=mended(entry.provider) or None,
-            usage=usage_shape(entry.usage) if entry.usage else None,
-            turn=self.turn,
-            stop_reason=entry.stop_reason,
-            refusal=refusal_shape(entry.refusal) if entry.refusal else None,
-            duration_ms=entry.duration_ms,
-            label=mended(self.label) if self.label else None,
-        )
-
-    def _part(self, at: int, part: transcript.Part) -> wire.MessagePart | None:
-        if not isinstance(part, transcript.ToolCallPart):
-            return content_part(part, entry_id=mended(self.entry.id), number=at)
-        result = self.results.get(at)
-        return wire.ToolCallPart(
-            id=mended(part.id),
-            name=mended(part.name),
-            arguments=json_value(part.arguments),
-            state=self._state(result),
-            result=_result_shape(result) if result else None,
-            duration_ms=result.duration_ms if result else None,
-        )
-
-    def _state(self, result: transcript.TranscriptToolResult | None) -> CallState:
-        if result is not None:
-            return "failed" if result.is_error else "done"
-        return "running" if self.live else "interrupted"
-
-
-def _marker_message(entry: transcript.TranscriptMarker, label: str | None) -> wire.Message:
-    text = mended(entry.text)
-    return wire.Message(
-        id=mended(entry.id),
-        role="marker",
-        created_at=iso_time(entry.created_at),
-        parts=[wire.TextPart(content=text)] if text.strip() else [],
-        title=mended(entry.title),
-        marker=entry.kind,
-        label=mended(label) if label else None,
-    )
 
 
 @dataclass(slots=True)
@@ -203,7 +84,7 @@ class MessageAssembler:
         self._running = running
         self._labels = dict(labels or {})
         self._places: dict[str, list[int]] = {}
-        self._drafts: list[_Draft] = []
+        self._drafts: list[Draft] = []
         self._messages: list[wire.Message] = []
         self._dirty: set[int] = set()
         self._open: dict[str, deque[tuple[int, int]]] = {}
@@ -233,7 +114,7 @@ class MessageAssembler:
         if isinstance(entry, transcript.TranscriptMessage):
             return self._feed_message(entry)
         if isinstance(entry, transcript.TranscriptMarker):
-            return [self._add(_Draft(entry=entry))]
+            return [self._add(Draft(entry=entry))]
         return []
 
     def set_label(self, entry_id: str, label: str) -> list[int]:
@@ -305,7 +186,7 @@ class MessageAssembler:
     def _feed_message(self, entry: transcript.TranscriptMessage) -> list[int]:
         changed = self._settle_live()
         going_on = self._running and entry.stop_reason not in ("error", "aborted")
-        draft = _Draft(entry=entry, live=going_on)
+        draft = Draft(entry=entry, live=going_on)
         index = self._add(draft)
         calls = draft.calls()
         for _, call in calls:
@@ -336,7 +217,7 @@ class MessageAssembler:
         self._dirty.add(index)
         return [index]
 
-    def _add(self, draft: _Draft) -> int:
+    def _add(self, draft: Draft) -> int:
         self._drafts.append(draft)
         index = len(self._drafts) - 1
         draft.label = self._labels.get(draft.entry.id)

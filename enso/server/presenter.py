@@ -18,11 +18,11 @@ from enso.projects import Projects
 from enso.server.ages import age_words
 from enso.server.formats import FORMATS
 from enso.server.looks import dom_token
-from enso.server.messages import mended
 from enso.server.models import model_choices
 from enso.server.rail import Rail
 from enso.server.reading import ThreadReading
 from enso.server.registry import ThreadRegistry
+from enso.server.shapes import mended
 from enso.server.views import (
     Composer,
     Deleted,

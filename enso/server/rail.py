@@ -12,8 +12,8 @@ from dataclasses import replace
 from enso import wire
 from enso.host import contract
 from enso.projects import Projects
-from enso.server.messages import mended
 from enso.server.registry import ThreadRegistry
+from enso.server.shapes import mended
 
 
 class _Texts:

@@ -19,7 +19,6 @@ from enso.server.live_state import LiveThread
 from enso.server.messages import (
     heading_of,
     interrupted_tail,
-    mended,
     page_messages,
     transcript_to_messages,
 )
@@ -27,6 +26,7 @@ from enso.server.models import model_in_use
 from enso.server.paging import PAGE_MESSAGES, Window, last_page, page_before, page_from
 from enso.server.refusals import Refused
 from enso.server.registry import ThreadRegistry
+from enso.server.shapes import mended
 from enso.server.slots import Slot
 from enso.server.stats import stats_shape
 from enso.server.status import cold_status, live_context, live_status, mode_shape, usage_shape

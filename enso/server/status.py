@@ -8,7 +8,8 @@ from typing import Literal
 from enso import transcript, wire
 from enso.host import contract
 from enso.server.live_state import LiveThread
-from enso.server.messages import interrupted_tail, refusal_shape, usage_shape
+from enso.server.messages import interrupted_tail
+from enso.server.shapes import refusal_shape, usage_shape
 from enso.server.waiting import activity_shape
 
 __all__ = [

@@ -21,9 +21,9 @@ from enso.server.messages import (
     MessageAssembler,
     interrupted_tail,
     settled,
-    streaming_part,
     transcript_to_messages,
 )
+from enso.server.shapes import streaming_part
 
 CORPUS = Path(__file__).parent.parent / "data" / "corpus"
 EXPECTED = json.loads((CORPUS / "expected.json").read_text())["files"]
