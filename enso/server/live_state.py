@@ -15,7 +15,8 @@ from typing import TYPE_CHECKING, NamedTuple, assert_never
 
 from enso import transcript, wire
 from enso.host import contract
-from enso.server import messages as reading
+from enso.server import shapes
+from enso.server.messages import MessageAssembler
 from enso.server.terminal_text import terminal_text
 from enso.server.waiting import dialog_shape, queue_shape, surface_shape
 
@@ -74,8 +75,8 @@ class StreamingMessage:
         return wire.Message(
             id=self.id,
             role="assistant",
-            created_at=reading.iso_time(self.created_at),
-            parts=[reading.streaming_part(part.whole()) for part in self.parts],
+            created_at=shapes.iso_time(self.created_at),
+            parts=[shapes.streaming_part(part.whole()) for part in self.parts],
             model=self.model,
             provider=self.provider,
             streaming=True,
@@ -90,7 +91,7 @@ class _Branch:
 
     def __init__(self, inspection: contract.HostedThreadInspection) -> None:
         self.entries: list[transcript.TranscriptEntry] = list(inspection.entries)
-        self.assembler = reading.MessageAssembler(labels=inspection.labels)
+        self.assembler = MessageAssembler(labels=inspection.labels)
         for entry in self.entries:
             self.assembler.feed(entry)
 
@@ -128,7 +129,7 @@ class LiveState:
         return self._awake.entries
 
     @property
-    def _assembler(self) -> reading.MessageAssembler:
+    def _assembler(self) -> MessageAssembler:
         return self._awake.assembler
 
     @property
@@ -209,7 +210,7 @@ class LiveState:
                 self.surface = surface
                 return [Change(wire.SurfaceFrame(surface=surface_shape(surface)))]
             case contract.DraftSuggested(text):
-                return [Change(wire.DraftFrame(text=reading.mended(text)))]
+                return [Change(wire.DraftFrame(text=shapes.mended(text)))]
             case _:
                 assert_never(event)
 
@@ -226,7 +227,7 @@ class LiveState:
         if message_id is None:
             return []
         frame = wire.ToolProgressFrame(
-            message_id=message_id, call_id=call_id, text=reading.mended(text)
+            message_id=message_id, call_id=call_id, text=shapes.mended(text)
         )
         return [Change(frame)]
 
@@ -293,7 +294,7 @@ class LiveState:
             return []
         new = index == len(message.parts)
         message.parts[index : index + 1] = [StreamingPart(part)]
-        shape = reading.streaming_part(part)
+        shape = shapes.streaming_part(part)
         return [Change(wire.PartFrame(message_id=message_id, index=index, part=shape), new=new)]
 
     def _grow_part(self, message_id: str, index: int, text: str) -> list[Change]:
