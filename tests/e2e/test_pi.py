@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import re
 import shlex
@@ -119,6 +120,37 @@ def test_what_an_extension_shows_and_asks_is_where_a_person_looks(
     expect(page.locator(".told")).to_contain_text("Warning: nobody said so")
     enso.expect_settled()
     expect(page).not_to_have_title(re.compile("Deploying"))
+
+
+def test_a_live_thread_is_forked_and_both_go_on_by_themselves(
+    with_pi: EnsoPage, place: Place, model_server: ModelServer
+) -> None:
+    """A message's fork comes into the composer of a new thread; the first stays live as it was."""
+    enso = with_pi
+    stored = place.thread("t1", "What is here?", "A shop.")
+    enso.open(stored.thread_id)
+    model_server.script([Reply(text=[f"{number}."]) for number in ("Two", "Three", "Two again")])
+    enso.ask("Second", replies=2)
+    enso.ask("Third", replies=3)
+    second = enso.prompts.nth(1)
+    second.hover()
+    second.locator(".acts summary").click()
+    second.get_by_role("button", name="Fork").click()
+    expect(enso.page).not_to_have_url(re.compile(f"{stored.thread_id}$"))
+    expect(enso.text).to_have_value("Second")
+    expect(enso.replies).to_have_count(1)
+    forked_id = enso.thread_id
+    enso.ask("Second, rephrased", replies=2)
+    expect(enso.replies.last).to_contain_text("Two again.")
+    sent = json.dumps(model_server.requests()[-1].body["messages"])
+    assert all(said in sent for said in ("What is here?", "A shop.", "Second, rephrased"))
+    assert "Third" not in sent
+    assert '"Second"' not in sent
+    assert place.file_of(forked_id).path != stored.path
+    enso.row(stored.thread_id).click()
+    expect(enso.replies).to_have_count(3)
+    expect(enso.replies.last).to_contain_text("Three.")
+    assert "rephrased" not in stored.path.read_text()
 
 
 def test_a_pi_that_cannot_start_is_said_and_the_prompt_is_kept(
