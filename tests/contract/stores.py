@@ -17,7 +17,8 @@ from enso.host.contract import AgentHost
 from enso.host.session_host import SessionHost
 from enso.projects import Projects
 from enso.transcript import ImagePart, TextPart, TranscriptCustom, TranscriptMessage
-from tests.fakes.fake_host import FakeHost, assistant, user
+from tests.fakes.fake_entries import assistant, user
+from tests.fakes.fake_host import FakeHost
 from tests.fakes.file_runtimes import ScriptedRuntimes
 from tests.fakes.scripted_runtime import Script
 

@@ -20,35 +20,26 @@ Everything is deterministic: entry ids count up, and time goes on by a second an
 from __future__ import annotations
 
 import itertools
-import json
 import threading
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from collections.abc import Callable, Sequence
+from dataclasses import replace
 from datetime import UTC, datetime
 from io import BytesIO
 from pathlib import Path
-from typing import Any, Final
-
-from msgspec import to_builtins
+from typing import Final
 
 from enso.host.contract import (
-    BranchContext,
     BranchRequestDetail,
-    BranchStats,
     ChangeListener,
     Check,
     Command,
     Found,
-    HostedThreadInspection,
-    HostedThreadState,
     HostReadiness,
     HostReport,
     Listed,
     ModelChoice,
     ModelInUse,
-    PermissionModeChoice,
     PermissionModeState,
-    PromptImage,
     PromptRefused,
     RequestNumber,
     SessionDirectoryRefused,
@@ -62,37 +53,24 @@ from enso.host.contract import (
     StoredThreadPage,
     StoredThreadRead,
     StoredThreadStats,
-    ThreadEnd,
-    ThreadEvent,
     ThreadNotStored,
     ThreadTree,
-    ToolCallVerdict,
 )
-from enso.host.recording_runtime import RecordingRuntime
 from enso.thread_ids import is_thread_id, refused_id_sentence
 from enso.transcript import (
     ImagePart,
-    Part,
-    Refusal,
-    StopReason,
-    TextPart,
-    ToolCallPart,
     TranscriptCustom,
     TranscriptEntry,
-    TranscriptLabel,
-    TranscriptMarker,
     TranscriptMessage,
-    TranscriptModelChange,
-    TranscriptOther,
-    TranscriptThinkingLevel,
     TranscriptToolResult,
-    Usage,
     image_of,
 )
 from tests.fakes.fake_context import fake_context, fake_detail
+from tests.fakes.fake_entries import Stored, end_of, entry_text, spend, text_of
 from tests.fakes.fake_pages import fake_page
 from tests.fakes.fake_search import find_in
 from tests.fakes.fake_stats import fake_stats
+from tests.fakes.fake_thread import MODES, FakeThread
 from tests.fakes.fake_tree import FakeTree
 from tests.fakes.scripted_runtime import (
     COMMANDS,
@@ -100,70 +78,10 @@ from tests.fakes.scripted_runtime import (
     MODEL_CHOICES,
     MODEL_IN_USE,
     PROVIDER,
-    Reply,
     Script,
-    ScriptedRuntime,
 )
 
 BEGINNING_MS: Final = 1_767_225_600_000  # 2026-01-01T00:00:00Z
-MODES: Final = tuple(
-    PermissionModeChoice(id=mode, label=mode.title(), description=f"The {mode} mode.")
-    for mode in ("plan", "ask", "edit", "auto")
-)
-
-
-def user(text: str, *, id: str = "", created_at: int | None = None) -> TranscriptMessage:  # noqa: A002
-    """A prompt. Without an id and a time it gets the host's next ones when it is stored."""
-    return TranscriptMessage(
-        id=id, created_at=created_at, role="user", parts=(TextPart(text),) if text else ()
-    )
-
-
-def assistant(
-    text: str = "",
-    *,
-    id: str = "",  # noqa: A002
-    created_at: int | None = None,
-    stop_reason: StopReason = "stop",
-    refusal: Refusal | None = None,
-    parts: tuple[Part, ...] | None = None,
-    usage: Usage | None = None,
-) -> TranscriptMessage:
-    """An answer; a refused attempt when it has a refusal."""
-    return TranscriptMessage(
-        id=id,
-        created_at=created_at,
-        role="assistant",
-        parts=parts if parts is not None else ((TextPart(text),) if text else ()),
-        provider=PROVIDER,
-        model=MODEL,
-        stop_reason="error" if refusal is not None else stop_reason,
-        refusal=refusal,
-        usage=usage,
-    )
-
-
-@dataclass
-class _Stored:
-    """A thread as it is stored. ``version`` counts the writes, whoever made them."""
-
-    id: str
-    directory: Path
-    name: str | None = None
-    entries: list[TranscriptEntry] = field(default_factory=list[TranscriptEntry])
-    tree: FakeTree = field(default_factory=FakeTree)
-    version: int = 0
-    unreadable: str = ""
-
-    @property
-    def leaf(self) -> str | None:
-        """The id of the last entry of the branch."""
-        return self.entries[-1].id if self.entries else None
-
-    def extend(self, *entries: TranscriptEntry) -> None:
-        """Put entries at the end of the branch."""
-        self.tree.grow(self.leaf, *entries)
-        self.entries.extend(entries)
 
 
 class FakeHost:
@@ -183,9 +101,9 @@ class FakeHost:
         """How many of the oldest threads are still to be looked at."""
         self._model = model
         self._gone: set[Path] = set()
-        self._threads: dict[str, _Stored] = {}
-        self._trash: dict[str, _Stored] = {}
-        self._unstored_forks: dict[str, _Stored] = {}
+        self._threads: dict[str, Stored] = {}
+        self._trash: dict[str, Stored] = {}
+        self._unstored_forks: dict[str, Stored] = {}
         self._listeners: dict[object, ChangeListener] = {}
         self._lock = threading.RLock()
         self._ids = itertools.count(1)
@@ -201,7 +119,7 @@ class FakeHost:
     ) -> None:
         """Put a stored thread there, or another in its place, and tell of it."""
         with self._lock:
-            stored = _Stored(thread_id, directory or self.projects[0], name)
+            stored = Stored(thread_id, directory or self.projects[0], name)
             stored.version = self._threads[thread_id].version + 1 if self.has(thread_id) else 1
             stored.extend(*(self._placed(entry) for entry in entries))
             self._threads[thread_id] = stored
@@ -259,7 +177,7 @@ class FakeHost:
             stored = self._threads.get(thread_id)
         if stored is None:
             fork = self._unstored_forks.get(thread_id)
-            stored = fork or _Stored(thread_id, new_session_directory())
+            stored = fork or Stored(thread_id, new_session_directory())
         if stored.directory not in self.projects:
             raise SessionDirectoryRefused(
                 stored.directory, "this directory is not one Enso serves."
@@ -354,7 +272,7 @@ class FakeHost:
     def read_stored_entry(self, thread_id: str, entry_id: str) -> str | None:
         """An entry as JSON."""
         read = self.read_stored_thread(thread_id)
-        return _entry_text(read.entries, entry_id) if read is not None else None
+        return entry_text(read.entries, entry_id) if read is not None else None
 
     def read_stored_thread_stats(self, thread_id: str) -> StoredThreadStats | None:
         """What a stored thread used; builds nothing."""
@@ -431,7 +349,7 @@ class FakeHost:
                 raise SessionNotWritten(new_id, "A thread is stored under this id already.")
             entries = self._before(source, entry_id)
             tree = FakeTree.line(entries)
-            fork = _Stored(new_id, source.directory, source.name, entries=entries, tree=tree)
+            fork = Stored(new_id, source.directory, source.name, entries=entries, tree=tree)
             if any(isinstance(entry, TranscriptMessage) for entry in entries):
                 fork.version = 1
                 self._threads[new_id] = fork
@@ -442,7 +360,7 @@ class FakeHost:
         return new_id
 
     @staticmethod
-    def _before(source: _Stored, entry_id: str | None) -> list[TranscriptEntry]:
+    def _before(source: Stored, entry_id: str | None) -> list[TranscriptEntry]:
         if entry_id is None:
             return list(source.entries)
         for index, entry in enumerate(source.entries):
@@ -537,12 +455,12 @@ class FakeHost:
         number = next(self._ids)
         return f"{number:08x}", BEGINNING_MS + number * 1000
 
-    def write(self, live: _Stored, *entries: TranscriptEntry) -> None:
+    def write(self, live: Stored, *entries: TranscriptEntry) -> None:
         """A live thread appends; what another program stored in between stays in the log."""
         with self._lock:
             stored = self._threads.get(live.id)
             if stored is None:
-                stored = self._threads[live.id] = _Stored(live.id, live.directory)
+                stored = self._threads[live.id] = Stored(live.id, live.directory)
             in_step = stored.version == live.version
             stored.entries.extend(entries)
             stored.tree.take_in(live.tree)
@@ -551,7 +469,7 @@ class FakeHost:
             live.version = stored.version if in_step else live.version
         self._tell(live.id)
 
-    def rewrite(self, live: _Stored) -> None:
+    def rewrite(self, live: Stored) -> None:
         """A live thread that went to another entry appended: its branch is what is read now."""
         with self._lock:
             stored = self._threads[live.id]
@@ -582,11 +500,11 @@ class FakeHost:
         for listener in listeners:
             listener(frozenset({thread_id}))
 
-    def _row(self, stored: _Stored) -> StoredThread:
+    def _row(self, stored: Stored) -> StoredThread:
         messages = [entry for entry in stored.entries if isinstance(entry, TranscriptMessage)]
         results = [e for e in stored.entries if isinstance(e, TranscriptToolResult)]
         newest = max((message.created_at or 0 for message in messages), default=BEGINNING_MS)
-        texts = [_text(message) for message in messages if message.role == "user"]
+        texts = [text_of(message) for message in messages if message.role == "user"]
         return StoredThread(
             id=stored.id,
             path=Path("/nowhere") / stored.id,
@@ -597,276 +515,3 @@ class FakeHost:
             name=stored.name,
             end=end_of(stored.entries),
         )
-
-
-class _MemoryLog:
-    """The log of one live thread: what it holds in memory, written once an answer begins."""
-
-    def __init__(self, host: FakeHost, live: _Stored) -> None:
-        self._host = host
-        self._live = live
-        self._unwritten: list[TranscriptEntry] = [] if host.has(live.id) else list(live.entries)
-        self._moved = False
-
-    def store_prompt(self, message: str, images: Sequence[PromptImage]) -> TranscriptEntry:
-        parts: tuple[Part, ...] = (TextPart(message),) if message else ()
-        parts += tuple(ImagePart(image.mime_type, image.data) for image in images)
-        return self._append(TranscriptMessage(**self._place(), role="user", parts=parts))
-
-    def begin_answer(self) -> tuple[str, int]:
-        if self._unwritten:
-            self._host.write(self._live, *self._unwritten)
-            self._unwritten = []
-        return self._host.next_place()
-
-    def store_answer(
-        self,
-        entry_id: str,
-        created_at: int,
-        reply: Reply,
-        parts: tuple[Part, ...],
-        stop_reason: StopReason,
-        model: str,
-    ) -> TranscriptEntry:
-        return self._append(
-            TranscriptMessage(
-                id=entry_id,
-                created_at=created_at,
-                role="assistant",
-                parts=parts,
-                provider=PROVIDER,
-                model=model,
-                usage=reply.usage,
-                stop_reason=stop_reason,
-                refusal=reply.refusal if stop_reason == "error" else None,
-            )
-        )
-
-    def store_result(self, call: ToolCallPart, text: str, *, is_error: bool) -> TranscriptEntry:
-        return self._append(
-            TranscriptToolResult(
-                **self._place(),
-                tool_call_id=call.id,
-                tool_name=call.name,
-                parts=(TextPart(text),),
-                is_error=is_error,
-            )
-        )
-
-    def store_summary(self, summary: str) -> TranscriptEntry:
-        return self._append(
-            TranscriptMarker(
-                **self._place(), kind="compaction", title="Conversation compacted", text=summary
-            )
-        )
-
-    def store_custom(self, custom_type: str, data: Any) -> TranscriptEntry:
-        return self._append(TranscriptCustom(**self._place(), custom_type=custom_type, data=data))
-
-    def store_model(self, provider: str, model: str) -> TranscriptEntry:
-        return self._append(TranscriptModelChange(**self._place(), provider=provider, model=model))
-
-    def store_level(self, level: str) -> TranscriptEntry:
-        return self._append(TranscriptThinkingLevel(**self._place(), level=level))
-
-    def store_name(self, name: str) -> TranscriptEntry:
-        self._live.name = name or None
-        return self._append(TranscriptOther(**self._place(), kind="session_info"))
-
-    def store_label(self, entry_id: str, label: str) -> TranscriptEntry | None:
-        if entry_id not in self._live.tree.entries:
-            return None
-        return self._append(TranscriptLabel(**self._place(), target_id=entry_id, label=label))
-
-    def go_to(self, entry_id: str | None) -> bool:
-        if entry_id is not None and entry_id not in self._live.tree.entries:
-            return False
-        branch = self._live.tree.branch(entry_id)
-        last = branch[-1] if branch else None
-        if isinstance(last, TranscriptMessage) and last.role == "user":
-            branch = branch[:-1]
-        self._live.entries = branch
-        self._moved = True
-        return True
-
-    def transcript(self) -> Sequence[TranscriptEntry]:
-        return list(self._live.entries)
-
-    def _place(self) -> dict[str, Any]:
-        entry_id, created_at = self._host.next_place()
-        return {"id": entry_id, "created_at": created_at}
-
-    def _append(self, entry: TranscriptEntry) -> TranscriptEntry:
-        self._live.extend(entry)
-        if not self._host.has(self._live.id):
-            self._unwritten = list(self._live.entries)
-        elif self._moved:
-            self._host.rewrite(self._live)
-            self._moved = False
-        else:
-            self._host.write(self._live, entry)
-        return entry
-
-
-class FakeThread:
-    """A live thread of the fake host; implements ``HostedThread``."""
-
-    def __init__(self, host: FakeHost, live: _Stored, model: ModelInUse | None) -> None:
-        self._host = host
-        self._live = live
-        self.scripted = ScriptedRuntime(_MemoryLog(host, live), host.script, model=model)
-        self._runtime = RecordingRuntime(self.scripted)
-        self.closed = False
-        self.rests = threading.Event()
-
-    @property
-    def runtime(self) -> RecordingRuntime:
-        """What runs it."""
-        return self._runtime
-
-    @property
-    def loaded_extension_paths(self) -> Sequence[str]:
-        """None."""
-        return ()
-
-    def inspect(self) -> HostedThreadInspection:
-        """The branch, and where it would be kept."""
-        self.rests.clear()
-        live = self._live
-        path = Path("/nowhere") / live.id
-        return HostedThreadInspection(
-            session_id=live.id,
-            cwd=live.directory,
-            session_dir=path.parent,
-            session_file=self.session_file,
-            entries=tuple(live.entries),
-            commands=tuple(command.name for command in COMMANDS),
-            name=live.name,
-            labels=live.tree.labels(),
-        )
-
-    def state_of_now(self) -> Callable[[], HostedThreadState]:
-        """All of it, made at once."""
-        state = HostedThreadState(
-            inspection=self.inspect(), usage=self.usage(), permission_mode=self.permission_mode()
-        )
-        return lambda: state
-
-    def tree(self) -> ThreadTree:
-        """Every entry of the thread."""
-        return self._live.tree.read(self._live.leaf)
-
-    def said(self, entry_id: str) -> Sequence[Part] | None:
-        """The parts of a prompt of the thread."""
-        return self._live.tree.said(entry_id)
-
-    def usage(self) -> Usage:
-        """The spend of the whole thread."""
-        return spend(self._live.entries)
-
-    def branch_context(self) -> BranchContext:
-        """The branch's context, request by request."""
-        return fake_context(tuple(self._live.entries))
-
-    def branch_request_detail(self, request: RequestNumber) -> BranchRequestDetail | None:
-        """One request, element by element."""
-        return fake_detail(tuple(self._live.entries), request)
-
-    def stored_entry(self, entry_id: str) -> str | None:
-        """An entry as JSON."""
-        return _entry_text(tuple(self._live.entries), entry_id)
-
-    def branch_stats(self) -> BranchStats:
-        """What the thread used so far."""
-        return fake_stats(list(self._live.entries))
-
-    def emitted_events(self) -> list[ThreadEvent]:
-        """The events of the current or last run."""
-        return self._runtime.events()
-
-    def permission_mode(self) -> PermissionModeState:
-        """The mode the transcript ends in."""
-        return self._host.stored_permission_mode(self._live.entries)
-
-    def probe_tool_call(
-        self, tool_name: str, arguments: Mapping[str, Any]
-    ) -> ToolCallVerdict | None:
-        """Reading is free; what runs and what writes goes by the mode."""
-        del arguments
-        if tool_name not in ("read", "bash", "edit", "write"):
-            return None
-        if tool_name == "read":
-            return ToolCallVerdict(verdict="allow")
-        mode = self.permission_mode().mode
-        if mode == "plan":
-            return ToolCallVerdict(verdict="refuse", reason="Plan mode changes nothing.")
-        free = mode == "auto" or (mode == "edit" and tool_name != "bash")
-        return ToolCallVerdict(verdict="allow" if free else "ask")
-
-    def changed_elsewhere(self) -> bool:
-        """Whether ``grow``, ``rename``, ``store`` or ``remove`` touched the thread."""
-        version = self._host.version(self._live.id)
-        never_stored = version is None and self._live.version == 0
-        return not never_stored and version != self._live.version
-
-    @property
-    def session_file(self) -> Path | None:
-        """Where it would be kept."""
-        return Path("/nowhere") / self._live.id if self._host.has(self._live.id) else None
-
-    @property
-    def weight(self) -> int:
-        """Four bytes an entry, until it rests."""
-        stored = self._host.has(self._live.id)
-        return 4 * len(self._live.entries) if stored and not self.rests.is_set() else 0
-
-    def rest(self) -> bool:
-        """Forget what was told; the entries are the host's own."""
-        if not self._host.has(self._live.id):
-            return False
-        self.rests.set()
-        self._runtime.forget_events()
-        return True
-
-    def close(self) -> None:
-        """Close the runtime."""
-        self.closed = True
-        self._runtime.close()
-
-
-def _entry_text(entries: Sequence[TranscriptEntry], entry_id: str) -> str | None:
-    found = next((entry for entry in entries if entry.id == entry_id), None)
-    return json.dumps(to_builtins(found), indent=2) if found is not None else None
-
-
-def spend(entries: Sequence[TranscriptEntry]) -> Usage:
-    """The usage of all entries."""
-    return sum((entry.usage for entry in entries if entry.usage is not None), Usage())
-
-
-def end_of(entries: Sequence[TranscriptEntry]) -> ThreadEnd:
-    """How a transcript ends, by its last message."""
-    for entry in reversed(entries):
-        if isinstance(entry, TranscriptToolResult):
-            return "interrupted"
-        if isinstance(entry, TranscriptMessage):
-            return _end_of_message(entry)
-    return "empty"
-
-
-def _end_of_message(message: TranscriptMessage) -> ThreadEnd:
-    if message.role == "user":
-        return "interrupted"
-    if message.stop_reason in ("error", "aborted", "length"):
-        ends: dict[str, ThreadEnd] = {
-            "error": "refused",
-            "aborted": "aborted",
-            "length": "cut-by-length",
-        }
-        return ends[message.stop_reason]
-    calls = any(isinstance(part, ToolCallPart) for part in message.parts)
-    return "interrupted" if calls else "complete"
-
-
-def _text(message: TranscriptMessage) -> str:
-    return " ".join(part.text for part in message.parts if isinstance(part, TextPart))

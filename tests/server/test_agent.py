@@ -11,7 +11,8 @@ from enso import wire
 from enso.server.application import EnsoServer
 from enso.server.slash import COMMAND_NAMES
 from enso.transcript import Refusal, ToolCallPart
-from tests.fakes.fake_host import FakeHost, assistant, user
+from tests.fakes.fake_entries import assistant, user
+from tests.fakes.fake_host import FakeHost
 from tests.fakes.scripted_runtime import Reply, permission
 from tests.server.conftest import Listening, MakeServer, prompt, settled
 

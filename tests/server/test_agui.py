@@ -14,7 +14,8 @@ from werkzeug.test import TestResponse
 
 from enso import transcript
 from enso.server.application import EnsoServer
-from tests.fakes.fake_host import FakeHost, assistant, user
+from tests.fakes.fake_entries import assistant, user
+from tests.fakes.fake_host import FakeHost
 from tests.fakes.scripted_runtime import Reply, permission
 from tests.server.conftest import prompt, settled
 

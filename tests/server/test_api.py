@@ -18,7 +18,8 @@ from enso.projects import Projects
 from enso.server.application import EnsoServer
 from enso.server.doors import Doors
 from enso.server.openapi import ENDPOINTS, openapi_document
-from tests.fakes.fake_host import FakeHost, assistant, user
+from tests.fakes.fake_entries import assistant, user
+from tests.fakes.fake_host import FakeHost
 from tests.fakes.scripted_runtime import Reply
 from tests.look.scenes import png
 from tests.server.conftest import prompt, settled

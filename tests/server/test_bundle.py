@@ -19,7 +19,8 @@ from enso.server.application import EnsoServer
 from enso.server.bundle import FILES
 from enso.server.doors import Doors
 from enso.settings import Settings
-from tests.fakes.fake_host import FakeHost, assistant, user
+from tests.fakes.fake_entries import assistant, user
+from tests.fakes.fake_host import FakeHost
 from tests.server.conftest import prompt, settled
 from tests.server.test_redaction import PEM, SECRETS
 

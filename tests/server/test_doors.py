@@ -14,7 +14,8 @@ from enso.server.application import EnsoServer
 from enso.server.doors import Doors, is_loopback
 from enso.server.resources import static_dir
 from enso.server.static_files import AFTER, BEFORE, JOINED, SCRIPTS, joined_scripts, static_urls
-from tests.fakes.fake_host import FakeHost, assistant, user
+from tests.fakes.fake_entries import assistant, user
+from tests.fakes.fake_host import FakeHost
 
 TOKEN = "a-long-random-word"
 

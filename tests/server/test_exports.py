@@ -16,7 +16,8 @@ from enso.server.doors import Doors
 from enso.server.exports import plain_name
 from enso.server.formats import FORMATS
 from enso.transcript import ImagePart, TextPart, ToolCallPart, TranscriptToolResult
-from tests.fakes.fake_host import FakeHost, assistant, user
+from tests.fakes.fake_entries import assistant, user
+from tests.fakes.fake_host import FakeHost
 from tests.fakes.scripted_runtime import Reply
 from tests.host.corpus import ALL, host_over, place
 from tests.server.conftest import Listening, prompt, settled

@@ -13,7 +13,8 @@ from werkzeug.test import TestResponse
 from enso.server.application import EnsoServer
 from enso.server.inspection_pages import PAGE_ROWS
 from enso.transcript import TranscriptCustom, TranscriptMarker, TranscriptOther
-from tests.fakes.fake_host import FakeHost, assistant, user
+from tests.fakes.fake_entries import assistant, user
+from tests.fakes.fake_host import FakeHost
 from tests.fakes.scripted_runtime import Reply
 from tests.server.conftest import prompt, settled
 

@@ -19,7 +19,7 @@ from enso.transcript import (
     TranscriptToolResult,
     Usage,
 )
-from tests.fakes.fake_host import assistant, user
+from tests.fakes.fake_entries import assistant, user
 from tests.host.corpus import ALL, Recorded, host_over, place
 
 LISTED = [recorded for recorded in ALL if recorded.listed]

@@ -19,7 +19,8 @@ from enso.transcript import (
     TranscriptMessage,
     TranscriptToolResult,
 )
-from tests.fakes.fake_host import FakeHost, assistant
+from tests.fakes.fake_entries import assistant
+from tests.fakes.fake_host import FakeHost
 from tests.fakes.scripted_runtime import Reply
 from tests.server.conftest import prompt
 

@@ -11,7 +11,8 @@ from flask.testing import FlaskClient
 from enso.server.application import EnsoServer
 from enso.server.registry import WRITTEN_ELSEWHERE
 from enso.transcript import ToolCallPart
-from tests.fakes.fake_host import FakeHost, assistant, user
+from tests.fakes.fake_entries import assistant, user
+from tests.fakes.fake_host import FakeHost
 from tests.fakes.scripted_runtime import Reply
 from tests.server.conftest import Listening, MakeServer, prompt, settled
 

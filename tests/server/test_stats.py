@@ -20,7 +20,8 @@ from enso.transcript import (
     TranscriptToolResult,
     Usage,
 )
-from tests.fakes.fake_host import FakeHost, assistant, user
+from tests.fakes.fake_entries import assistant, user
+from tests.fakes.fake_host import FakeHost
 from tests.fakes.scripted_runtime import Reply
 from tests.host.corpus import ALL, Recorded, host_over, place
 from tests.server.conftest import Listening, MakeServer, prompt, settled

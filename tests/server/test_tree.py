@@ -18,7 +18,8 @@ from enso.server.application import EnsoServer
 from enso.server.render import Renderer
 from enso.server.tree import FILTERS, PAGE_ENTRIES, arranged, is_shown, window
 from enso.transcript import ImagePart, TextPart, ToolCallPart, TranscriptMessage
-from tests.fakes.fake_host import FakeHost, assistant, user
+from tests.fakes.fake_entries import assistant, user
+from tests.fakes.fake_host import FakeHost
 from tests.fakes.scripted_runtime import Reply
 from tests.look.scenes import tree as tree_scene
 from tests.look.scenes import twig
