@@ -79,7 +79,7 @@ def ours(agent_dir: Path) -> None:
         thread_id = path.stem.rpartition("_")[2]
         host.on_change(queue.Queue[frozenset[str]]().put)
         begun = time.perf_counter()
-        host.read_stored_page(thread_id, size=PAGE)
+        host.read_stored_page(thread_id, size=PAGE, light=True)
         seconds = time.perf_counter() - begun
         peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
         print(json.dumps({"seconds": seconds, "mebibytes": peak}))

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 
-from enso.host.contract import StoredThreadPage, StoredThreadRead, TurnUsage
+from enso.host.contract import StoredThreadPage, StoredThreadRead, TurnUsage, fills_window
 from enso.host.session_images import leave_out
 from enso.transcript import (
     Part,
@@ -23,11 +23,18 @@ from enso.transcript import (
 
 
 def page_of(
-    read: StoredThreadRead, *, size: int, before: str | None = None, since: str | None = None
+    read: StoredThreadRead,
+    *,
+    size: int,
+    before: str | None = None,
+    since: str | None = None,
+    light: bool = False,
 ) -> StoredThreadPage | None:
     """A page of a whole reading, as ``AgentHost.read_stored_page`` describes it."""
     entries = read.entries
     messages = [at for at, entry in enumerate(entries) if is_message(entry)]
+    if light and before is None and since is None:
+        size = _window(entries, messages, size)
     stretch = _stretch(entries, messages, size, before, since)
     if stretch is None:
         return None
@@ -76,6 +83,16 @@ def _stretch(
     if number == 0:
         return 0, messages[0]
     return max(0, number - size), messages[number]
+
+
+def _window(entries: Sequence[TranscriptEntry], messages: Sequence[int], size: int) -> int:
+    """How many of the last messages fill a window, and not more than ``size``."""
+    tall = 0
+    for number, at in enumerate(reversed(messages[-size:]), 1):
+        tall += not any(isinstance(one, TranscriptToolResult) for one in entries[at + 1 : at + 2])
+        if fills_window(messages=number, tall=tall):
+            return number
+    return size
 
 
 def is_message(entry: TranscriptEntry) -> bool:

@@ -156,13 +156,19 @@ class SessionHost:
         return self._whole.thread(stored) if stored is not None else None
 
     def read_stored_page(
-        self, thread_id: str, *, size: int, before: str | None = None, since: str | None = None
+        self,
+        thread_id: str,
+        *,
+        size: int,
+        before: str | None = None,
+        since: str | None = None,
+        light: bool = False,
     ) -> StoredThreadPage | None:
         """A page from the end of the file, where that tells it; else from the whole file."""
         stored = self._listing.located(thread_id) if is_thread_id(thread_id) else None
         if stored is None:
             return None
-        wanted = PageWanted(size, before, since)
+        wanted = PageWanted(size, before, since, light)
         if self._watch.tells and self._scans.is_long(stored.path):
             with suppress(NotTold):
                 page = self._pages.read_from_end(stored, wanted)
@@ -174,7 +180,9 @@ class SessionHost:
             with suppress(NotTold):
                 return self._pages.read(stored, file, wanted)
         read = self.read_stored_thread(thread_id)
-        return page_of(read, size=size, before=before, since=since) if read is not None else None
+        if read is None:
+            return None
+        return page_of(read, size=size, before=before, since=since, light=light)
 
     def read_stored_image(self, thread_id: str, entry_id: str, number: int) -> ImagePart | None:
         """An image of an entry: its line is read, where the file's end tells where that is."""

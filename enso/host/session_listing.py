@@ -1,10 +1,10 @@
 """All session files under the agent directory: the rows of the rail, and which file an id is.
 
-Owns when a file is looked at. The first time all are, the newest first, and who asks meanwhile is
-told what is known by then. From then on a request costs what changed: while a watch tells what
-happens to the files (``is_told``), a request asks for the state of the directories alone; without
-one, for that of every file. An id is looked up here and never joined into a path. Reads the
-sessions; writes nothing but its cache.
+Owns when a file is looked at. The first time all are, the newest first, once the first page is
+there or somebody asks for rows; who asks meanwhile is told what is known by then. From then on a
+request costs what changed: while a watch tells what happens to the files (``is_told``), a request
+asks for the state of the directories alone; without one, for that of every file. An id is looked up
+here and never joined into a path. Reads the sessions; writes nothing but its cache.
 """
 
 from __future__ import annotations
@@ -19,6 +19,7 @@ from typing import Final, NamedTuple
 
 from enso.host.contract import Listed, StoredThread
 from enso.host.file_stamp import FileStamp, stamp_of
+from enso.host.precedence import Precedence, answers
 from enso.host.session_cache import RowCache
 from enso.host.session_files import FoundFile, Look, SessionFiles
 from enso.host.session_fill import FIRST_FILES, Fill, LookAt, ToLook
@@ -57,7 +58,9 @@ class SessionListing:
         projects: Projects,
         cache: RowCache | None = None,
         look: LookAt = look_at,
+        precedence: Precedence = answers,
     ) -> None:
+        """``precedence``: of whom the first look waits until it is quiet."""
         self.counters = ListingCounters()
         self.is_told = False
         """Whether somebody tells of every change of a file that is known: ``look_at_paths``."""
@@ -72,6 +75,8 @@ class SessionListing:
         self._unread = UnreadFiles()
         self._changed: set[str] = set()
         self._before = _Before(frozenset(), 0)
+        self._precedence = precedence
+        self._asked = threading.Event()  # for rows
         self._filling: threading.Thread | None = None
         self._fill: Fill | None = None
         self._first_rows = threading.Event()
@@ -84,6 +89,7 @@ class SessionListing:
     def rows(self) -> list[StoredThread]:
         """Every thread of a served directory, newest first, each id once; looks at what changed,
         and waits for that."""
+        self._asked.set()
         self._look(everything=not self.is_told)
         with self._lock:
             return list(self._order.newest_first())
@@ -91,6 +97,7 @@ class SessionListing:
     def listed(self) -> Listed:
         """The same as far as it is known now: waits for no first look at every file, but a moment
         for the rows that a rail begins with."""
+        self._asked.set()
         if self._filling is not None and not self._filled:
             self._first_rows.wait(_MOMENT)
         else:
@@ -150,6 +157,7 @@ class SessionListing:
             self._filling.start()
 
     def _fill_in(self) -> None:
+        self._precedence.wait_for_quiet(self._asked)
         try:
             self._look(everything=True)
         except Exception:  # whoever asks looks at everything then
@@ -164,6 +172,7 @@ class SessionListing:
 
     def wait_until_filled(self) -> None:
         """Return once every file was looked at, or this was closed."""
+        self._asked.set()
         filling = self._filling
         if filling is not None:
             filling.join()

@@ -61,11 +61,15 @@ class _Walked:
 
 @dataclass(frozen=True, slots=True)
 class PageWanted:
-    """Which page: the last ``size`` messages, those before one, or those from one on."""
+    """Which page: the last ``size`` messages, those before one, or those from one on.
+
+    ``light``: of the last ones no more than fill a window.
+    """
 
     size: int
     before: str | None = None
     since: str | None = None
+    light: bool = False
 
 
 class SessionPages:
@@ -197,6 +201,8 @@ class _Reading:
         walk = self._walk
         named = wanted.before if wanted.before is not None else wanted.since
         at = -1
+        if named is None and wanted.light:
+            return self._light_stretch(wanted.size)
         if named is not None:
             self._walk_until(lambda: walk.find_message(named) is not None)
             found = walk.find_message(named)
@@ -210,6 +216,13 @@ class _Reading:
         messages = min(below + wanted.size, walk.messages)
         beyond = walk.message(messages) + 1 if messages > below else at + 1
         return _Stretch(at + 1, beyond, messages)
+
+    def _light_stretch(self, size: int) -> _Stretch:
+        """The last messages: as many as fill a window, and not more than ``size``."""
+        walk = self._walk
+        self._walk_until(lambda: walk.messages >= size or walk.fills_window(len(walk) - 1))
+        messages = min(walk.messages_of_window(), size)
+        return _Stretch(0, walk.message(messages) + 1 if messages else 0, messages)
 
     def messages_before(self, stretch: _Stretch, end: KnownEnd) -> int | None:
         """How many messages there are before a stretch; ``None``: some, and nobody counted them."""

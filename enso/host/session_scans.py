@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Final
 
 from enso.host.file_stamp import stamp_of
+from enso.host.precedence import answers
 from enso.host.session_scan import ScannedFile, scan_file
 
 KEPT_SCANS: Final = 64
@@ -61,6 +62,7 @@ class SessionScans:
             kept.in_background = True
 
         def scan() -> None:
+            answers.wait_for_quiet()
             self.of(path)
             kept.in_background = False
             then()

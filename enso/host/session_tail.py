@@ -15,6 +15,7 @@ from typing import Final, NamedTuple
 import msgspec
 
 from enso.host import session_images
+from enso.host.contract import fills_window
 from enso.host.session_images import Cut, cuts_around, cuts_of
 from enso.host.session_prefix import LONG, Prefix, prefix_of
 
@@ -172,12 +173,14 @@ class BranchWalk:
 
     def __init__(self, leaf_id: str, end: int) -> None:
         self._wanted: str | None = leaf_id
-        self._end = end
+        self._end = self._file_end = end
         self._ids: list[str] = []
         self._offsets = array("Q")
         self._lengths = array("Q")
         self._cuts: dict[int, tuple[Cut, ...]] = {}
         self._messages = array("I")
+        self._tall = array("I")
+        self._after_result = False
         self._index: dict[str, int] = {}
         self._prompts = array("Q")
         self.last_spoken: int | None = None
@@ -207,6 +210,17 @@ class BranchWalk:
     def message(self, number: int) -> int:
         """The index of a walked message by its number from the leaf, the first being 1."""
         return bisect_left(self._messages, number)
+
+    def fills_window(self, index: int) -> bool:
+        """Whether the messages from the leaf up to and with this entry fill a window."""
+        length = self._file_end - self._offsets[index]
+        tall = self._tall[index]
+        return fills_window(messages=self._messages[index], tall=tall, length=length)
+
+    def messages_of_window(self) -> int:
+        """How many messages fill a window; all that were walked where they do not."""
+        at = bisect_left(range(len(self)), True, key=self.fills_window)
+        return self._messages[at] if at < len(self) else self.messages
 
     def find(self, entry_id: str) -> int | None:
         """The index of a walked entry."""
@@ -251,7 +265,10 @@ class BranchWalk:
             self.last_spoken = index
         if cuts:
             self._cuts[index] = cuts
+        tall = self._tall[-1] if self._tall else 0
+        self._tall.append(tall + (shown and not self._after_result))
         self._messages.append(self.messages + shown)
+        self._after_result = entry.message is not None and entry.message.role == "toolResult"
         self._index[entry.id or ""] = index
         self._ids.append(entry.id or "")
         self._offsets.append(line.offset)

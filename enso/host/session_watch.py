@@ -15,6 +15,7 @@ from typing import Final
 
 from enso.host.contract import ChangeListener
 from enso.host.file_stamp import stamp_of
+from enso.host.precedence import answers
 from enso.host.session_files import linked_directories
 from enso.host.session_listing import SessionListing
 
@@ -79,6 +80,7 @@ class SessionWatch:
     # -- in the worker ----------------------------------------------------------------------------
 
     def _run(self, stop: threading.Event) -> None:
+        answers.wait_for_quiet(stop)  # what happens meanwhile is seen by the first comparison
         while not stop.is_set():
             try:
                 self._watch_once(stop)

@@ -56,7 +56,7 @@ def blueprint(services: Services) -> Blueprint:
 
     def refused_form(thread_id: str, refused: Refused) -> Response:
         """A plain form's refusal: the thread's page, with what was typed still in it."""
-        reading = services.reader.page(thread_id)
+        reading = services.reader.page(thread_id, light=True)
         if not isinstance(reading, ThreadReading):
             reading = services.reader.fresh(thread_id)
         urls = page_urls()

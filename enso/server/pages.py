@@ -69,7 +69,7 @@ def open_thread(services: Services, text: str | None) -> Opening:
     if not thread_ids.is_thread_id(text):
         fresh = services.reader.fresh(thread_ids.new_thread_id())
         return Opening(fresh, thread_ids.refused_id_sentence(text))
-    reading = services.reader.page(text)
+    reading = services.reader.page(text, light=True)
     if isinstance(reading, NotServed):
         raise Refused(403, "directory-not-served", reading.sentence)
     if isinstance(reading, ThreadReading):

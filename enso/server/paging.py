@@ -6,8 +6,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from enso import wire
+from enso.host.contract import fills_window
 
 PAGE_MESSAGES = 60
+"""Messages of a page; of the one that a browser shows first, no more than fill its window."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,6 +34,16 @@ def last_page(messages: Sequence[wire.Message], size: int = PAGE_MESSAGES) -> Wi
     return Window(messages[start:], start)
 
 
+def first_page(messages: Sequence[wire.Message], size: int = PAGE_MESSAGES) -> Window:
+    """The newest messages that fill a window, and not more than ``size``."""
+    tall = 0
+    for number, message in enumerate(reversed(messages[-size:]), 1):
+        tall += not _is_step(message)
+        if fills_window(messages=number, tall=tall):
+            return last_page(messages, number)
+    return last_page(messages, size)
+
+
 def page_before(
     messages: Sequence[wire.Message], message_id: str, size: int = PAGE_MESSAGES
 ) -> Window | None:
@@ -47,6 +59,11 @@ def page_from(messages: Sequence[wire.Message], message_id: str) -> Window | Non
     """Everything from one message on; ``None`` when that one is not on the branch."""
     start = _index_of(messages, message_id)
     return None if start is None else Window(messages[start:], start)
+
+
+def _is_step(message: wire.Message) -> bool:
+    """Whether a tool answered it."""
+    return any(part.type == "tool-call" and part.result is not None for part in message.parts)
 
 
 def _index_of(messages: Sequence[wire.Message], message_id: str) -> int | None:

@@ -23,7 +23,14 @@ from enso.server.messages import (
     transcript_to_messages,
 )
 from enso.server.models import model_in_use
-from enso.server.paging import PAGE_MESSAGES, Window, last_page, page_before, page_from
+from enso.server.paging import (
+    PAGE_MESSAGES,
+    Window,
+    first_page,
+    last_page,
+    page_before,
+    page_from,
+)
 from enso.server.refusals import Refused
 from enso.server.registry import ThreadRegistry
 from enso.server.shapes import mended
@@ -164,10 +171,10 @@ class Reader:
         return there(self.read(thread_id))
 
     def require_page(self, thread_id: str) -> ThreadReading:
-        """The same with its last page of messages alone."""
+        """The same with its last messages alone."""
         if not thread_ids.is_thread_id(thread_id):
             raise Refused(404, "malformed-id", thread_ids.refused_id_sentence(thread_id))
-        reading = self.page(thread_id)
+        reading = self.page(thread_id, light=True)
         return there(None if isinstance(reading, NotOnBranch) else reading)
 
     def read_slot(self, slot: Slot) -> ThreadReading | NotServed | None:
@@ -181,24 +188,37 @@ class Reader:
         return self._not_served(slot.thread_id)
 
     def page(
-        self, thread_id: str, *, before: str | None = None, since: str | None = None
+        self,
+        thread_id: str,
+        *,
+        before: str | None = None,
+        since: str | None = None,
+        light: bool = False,
     ) -> ThreadReading | NotServed | NotOnBranch | None:
-        """Read a page of a thread: the last one, the one before a message, or all from one on."""
+        """Read a page of a thread: the last one, the one before a message, or all from one on.
+
+        ``light``: of the last one no more than fills a window.
+        """
         with self._registry.at(thread_id) as slot:
-            return self.page_slot(slot, before=before, since=since)
+            return self.page_slot(slot, before=before, since=since, light=light)
 
     def page_slot(
-        self, slot: Slot, *, before: str | None = None, since: str | None = None
+        self,
+        slot: Slot,
+        *,
+        before: str | None = None,
+        since: str | None = None,
+        light: bool = False,
     ) -> ThreadReading | NotServed | NotOnBranch | None:
-        """The same with the slot at hand and its lock held; ``since``: from a message on."""
+        """The same with the slot at hand and its lock held."""
         if slot.live is not None:
             messages = slot.live.state.messages()
-            window = _window(messages, before, since)
+            window = _window(messages, before, since, light=light)
             if window is None:
                 return NotOnBranch()
             return self._live(slot.thread_id, slot.live, messages, window)
         page = self._host.read_stored_page(
-            slot.thread_id, size=PAGE_MESSAGES, before=before, since=since
+            slot.thread_id, size=PAGE_MESSAGES, before=before, since=since, light=light
         )
         if page is not None:
             return self._cold_page(page)
@@ -353,9 +373,11 @@ class Reader:
 
 
 def _window(
-    messages: Sequence[wire.Message], before: str | None, since: str | None
+    messages: Sequence[wire.Message], before: str | None, since: str | None, *, light: bool
 ) -> Window | None:
     """The page of a live thread; ``None`` when the message that names it is not on the branch."""
     if before is not None:
         return page_before(messages, before)
-    return last_page(messages) if since is None else page_from(messages, since)
+    if since is not None:
+        return page_from(messages, since)
+    return first_page(messages) if light else last_page(messages)

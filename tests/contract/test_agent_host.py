@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 
 from enso.host.contract import (
+    WINDOW_MESSAGES,
     EntryStored,
     MessageStarted,
     PartDelta,
@@ -219,6 +220,22 @@ def test_a_stored_thread_is_read_page_by_page(store: Store) -> None:
         state = store.host.stored_permission_mode(page.state)
         assert state == store.host.stored_permission_mode(read.entries)
     assert store.built() == 0
+
+
+def test_what_is_shown_first_is_no_more_than_fills_a_window(store: Store) -> None:
+    """Of the last messages; a page before one, and one from a message on, is as long as ever."""
+    count = 2 * WINDOW_MESSAGES
+    store.put("t1", *(("user", f"{number}") for number in range(count)))
+    first = store.host.read_stored_page("t1", size=count, light=True)
+    assert first is not None
+    assert texts(first.entries) == [f"{number}" for number in range(WINDOW_MESSAGES, count)]
+    assert first.messages_before == WINDOW_MESSAGES
+    short = store.host.read_stored_page("t1", size=3, light=True)
+    assert short is not None
+    assert len(short.entries) == 3
+    for where in ({"before": first.entries[0].id}, {"since": first.entries[0].id}):
+        page = store.host.read_stored_page("t1", size=count, light=True, **where)
+        assert page == store.host.read_stored_page("t1", size=count, **where)
 
 
 def test_a_page_tells_of_its_images_and_each_is_read_alone(store: Store) -> None:

@@ -11,11 +11,12 @@ import zlib
 import pytest
 from playwright.sync_api import Browser, Page, Request, expect
 
+from enso.host.contract import WINDOW_MESSAGES
 from tests.e2e.conftest import Shop
 from tests.e2e.pages import EnsoPage, Held, until
 from tests.e2e.places import user
 
-COUNT = 12
+COUNT = WINDOW_MESSAGES // 2
 WIDTH, HEIGHT = 400, 300
 DRAWN = "(image) => image.complete && image.naturalWidth"
 TOP = "(one) => one.getBoundingClientRect().top"

@@ -7,13 +7,14 @@ from typing import Any
 import pytest
 from playwright.sync_api import Page, expect
 
+from enso.host.contract import WINDOW_MESSAGES
+from enso.server.paging import PAGE_MESSAGES
 from tests.e2e.conftest import Shop
 from tests.e2e.pages import EnsoPage, until
 
 PAGES = 24
-SIZE = 60
 MANY = 240
-MESSAGES = PAGES * SIZE
+MESSAGES = WINDOW_MESSAGES + (PAGES - 1) * PAGE_MESSAGES
 TO_END = "(box) => box.scrollHeight - box.scrollTop - box.clientHeight"
 
 # Everything happens between two frames of the browser, so it is watched there. ``moved`` is how far
@@ -91,7 +92,8 @@ def enso(page: Page, shop: Shop, long_thread: str) -> EnsoPage:
 def test_up_to_the_beginning_and_down_again(enso: EnsoPage) -> None:
     """A page far from the window is taken out, and is there when the reader comes: nothing moves,
     nothing is missing, nothing is there twice, and there never is more than a few pages of it."""
-    page_nodes = enso.log.evaluate("(box) => box.querySelectorAll('*').length")
+    shown = enso.log.evaluate("(box) => box.querySelectorAll('*').length")
+    page_nodes = shown * PAGE_MESSAGES / WINDOW_MESSAGES
     up: dict[str, Any] = enso.log.evaluate(UP)
     assert up["ids"] == MESSAGES
     assert enso.page.locator("[data-page]").count() == PAGES - 1

@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 from playwright.sync_api import Browser, Page, expect
 
+from enso.host.contract import WINDOW_MESSAGES
 from tests.e2e.conftest import Shop
 from tests.e2e.pages import EnsoPage, until
 from tests.model_replies import Gate, Reply, chop
@@ -35,12 +36,12 @@ def long_thread(shop: Shop, thread_id: str) -> None:
 
 
 def test_a_thread_opens_at_its_end(enso: EnsoPage, shop: Shop) -> None:
-    """The last page is there, the newest message in view, nothing earlier asked for yet."""
+    """What fills a window is there, the newest message in view, nothing earlier asked for yet."""
     long_thread(shop, "opens-at-end")
     enso.open("opens-at-end")
     expect(enso.messages.last).to_be_in_viewport()
     assert enso.log.evaluate(TO_END) <= 1
-    expect(enso.messages).to_have_count(60)
+    expect(enso.messages).to_have_count(WINDOW_MESSAGES)
 
 
 def test_a_thread_is_at_its_end_before_a_script_runs(browser: Browser, shop: Shop) -> None:
@@ -65,7 +66,7 @@ def test_a_page_is_laid_out_a_few_times_and_not_once_for_each_message(
     enso.page.goto(f"{shop.url}/threads/laid-out", wait_until="load")
     told = wire.send("Performance.getMetrics")["metrics"]
     (layouts,) = [one["value"] for one in told if one["name"] == "LayoutCount"]
-    assert enso.page.locator(".acts form").count() == 30
+    assert enso.page.locator(".acts form").count() == WINDOW_MESSAGES // 2
     assert layouts < 20
 
 
@@ -78,7 +79,7 @@ def test_a_part_of_the_messages_is_not_laid_out(browser: Browser, shop: Shop) ->
     part = whole[: whole.index('<div class="dialogs"')]
     plain.page.route("**/threads/*", lambda route: route.fulfill(body=part, content_type=HTML))
     plain.go("/threads/comes-in-pieces")
-    expect(plain.messages).to_have_count(60)
+    expect(plain.messages).to_have_count(WINDOW_MESSAGES)
     expect(plain.page.locator(".pane-head h1")).to_be_visible()
     expect(plain.messages.last).to_be_hidden()
     context.close()
@@ -90,7 +91,10 @@ def test_messages_are_shown_before_a_script_runs(enso: EnsoPage, shop: Shop) -> 
     enso.page.add_init_script(FIRST_SHOWN)
     enso.page.goto(f"{shop.url}/threads/shown-first")
     enso.page.wait_for_function("window.firstShown && window.htmx")
-    assert enso.page.evaluate("window.firstShown") == {"messages": 60, "scripts": False}
+    assert enso.page.evaluate("window.firstShown") == {
+        "messages": WINDOW_MESSAGES,
+        "scripts": False,
+    }
 
 
 def test_scrolling_up_brings_earlier_messages_and_moves_nothing(enso: EnsoPage, shop: Shop) -> None:
@@ -100,7 +104,7 @@ def test_scrolling_up_brings_earlier_messages_and_moves_nothing(enso: EnsoPage, 
     first = enso.messages.first.element_handle()
     enso.log.evaluate("(box) => { box.scrollTop = 400; }")
     before = first.evaluate("(one) => one.getBoundingClientRect().top")
-    until(enso.page, lambda: enso.messages.count() > 60, "earlier messages came")
+    until(enso.page, lambda: enso.messages.count() > WINDOW_MESSAGES, "earlier messages came")
     after = first.evaluate("(one) => one.getBoundingClientRect().top")
     assert abs(after - before) <= 1
     seen: dict[str, None] = {}

@@ -67,7 +67,7 @@ from enso.transcript import (
 )
 from tests.fakes.fake_context import fake_context, fake_detail
 from tests.fakes.fake_entries import Stored, end_of, entry_text, spend, text_of
-from tests.fakes.fake_pages import fake_page
+from tests.fakes.fake_pages import fake_page, messages_of_window
 from tests.fakes.fake_search import find_in
 from tests.fakes.fake_stats import fake_stats
 from tests.fakes.fake_thread import MODES, FakeThread
@@ -302,10 +302,18 @@ class FakeHost:
             return stored.tree.read(stored.leaf)
 
     def read_stored_page(
-        self, thread_id: str, *, size: int, before: str | None = None, since: str | None = None
+        self,
+        thread_id: str,
+        *,
+        size: int,
+        before: str | None = None,
+        since: str | None = None,
+        light: bool = False,
     ) -> StoredThreadPage | None:
         """A page of a stored thread's transcript."""
         read = self.read_stored_thread(thread_id)
+        if read is not None and light and before is None and since is None:
+            size = min(size, messages_of_window(read))
         return fake_page(read, size, before, since) if read is not None else None
 
     def read_stored_image(self, thread_id: str, entry_id: str, number: int) -> ImagePart | None:

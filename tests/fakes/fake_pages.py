@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from enso.host.contract import StoredThreadPage, StoredThreadRead, TurnUsage
+from enso.host.contract import StoredThreadPage, StoredThreadRead, TurnUsage, fills_window
 from enso.images import SMALL, told_size
 from enso.transcript import (
     ImagePart,
@@ -53,6 +53,18 @@ def fake_page(
         labels=read.labels,
         skipped_lines=read.skipped_lines,
     )
+
+
+def messages_of_window(read: StoredThreadRead) -> int:
+    """How many of the last messages fill a window; all where they do not."""
+    entries = list(read.entries)
+    shown = [at for at, one in enumerate(entries) if _shown(one)]
+    followed = {at for at, one in enumerate(entries, -1) if isinstance(one, TranscriptToolResult)}
+    for count in range(1, len(shown) + 1):
+        tall = len(set(shown[-count:]) - followed)
+        if fills_window(messages=count, tall=tall):
+            return count
+    return len(shown)
 
 
 def _without_images(entry: TranscriptEntry) -> TranscriptEntry:

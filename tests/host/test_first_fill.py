@@ -11,6 +11,7 @@ from pathlib import Path
 import pytest
 
 from enso.host.file_stamp import FileStamp, stamp_of
+from enso.host.precedence import Precedence
 from enso.host.row_worker import read_ahead
 from enso.host.session_cache import RowCache
 from enso.host.session_fill import FIRST_FILES, Fill, LookAt, ToLook
@@ -96,6 +97,20 @@ def test_what_is_known_is_listed_before_every_file_was_looked_at(
     listed = listing.listed()
     assert [row.id for row in listed.threads] == newest_first
     assert (listed.looked_at, listed.waiting) == (MANY, 0)
+
+
+def test_the_first_look_waits_for_quiet_or_for_who_asks(sessions: Path) -> None:
+    """Who asks for rows has them however busy it is; before, no file is looked at."""
+    store(sessions)
+    busy = Precedence(longest_seconds=3600, quiet_seconds=3600)
+    for ask in (SessionListing.listed, SessionListing.rows, SessionListing.wait_until_filled):
+        listing = SessionListing(sessions, Projects([Path(CWD)]), precedence=busy)
+        listing.start()
+        assert listing.counters.files_read == 0
+        ask(listing)
+        listing.wait_until_filled()
+        assert listing.counters.files_read == MANY
+        listing.close()
 
 
 def test_a_thread_that_was_not_looked_at_is_found_at_once(sessions: Path, gate: Gate) -> None:

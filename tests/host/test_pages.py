@@ -20,7 +20,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from enso import wire
-from enso.host.contract import StoredThreadPage
+from enso.host.contract import WINDOW_BYTES, StoredThreadPage
 from enso.host.modes import stored_mode
 from enso.host.pages import page_of
 from enso.host.runtimes.thread_settings import transcript_model
@@ -54,6 +54,10 @@ class Store:
     host: SessionHost
     path: Path
     thread_id: str = "t1"
+
+    def light(self) -> StoredThreadPage | None:
+        """What is shown first, by the end of the file."""
+        return self.host.read_stored_page(self.thread_id, size=60, light=True)
 
     def page(self, size: int, **where: str) -> StoredThreadPage | None:
         """The page by the end of the file, where that tells it."""
@@ -150,11 +154,13 @@ def every_page(store: Store, size: int = 3) -> None:
     end their messages are the thread's."""
     page = store.page(size)
     assert told(page) == told(store.whole(size))
+    read = store.host.read_stored_thread(store.thread_id)
+    light = page_of(read, size=60, light=True) if read is not None else None
+    assert told(store.light()) == told(light)
     messages = shown(store, page)
     upwards = walk_up(store, page, size)
     for above in upwards:
         messages = [*shown(store, above), *messages]
-    read = store.host.read_stored_thread(store.thread_id)
     if read is not None and len({one.id for one in read.entries}) == len(read.entries):
         assert messages == transcript_to_messages(read.entries, read.labels)
 
@@ -321,6 +327,48 @@ def test_the_last_page_costs_the_same_however_long_the_thread_is(tmp_path: Path)
     (short_lines, short_bytes), (long_lines, long_bytes) = costs
     assert long_lines == short_lines < 200
     assert long_bytes <= short_bytes + BLOCK
+
+
+def steps(count: int) -> Iterator[dict[str, Any]]:
+    """A prompt and the steps that it took."""
+    yield message("u", None, "user")
+    leaf = "u"
+    for step in range(count):
+        yield message(f"c{step}", leaf, "assistant", content=[call(f"call{step}")])
+        yield result(f"r{step}", f"c{step}", f"call{step}")
+        leaf = f"r{step}"
+    yield message("a", leaf, "assistant", stopReason="stop")
+
+
+def test_what_is_shown_first_fills_a_window(tmp_path: Path) -> None:
+    """Twenty messages; of steps of work more, as they are low, and no more than a page holds."""
+    for name, lines, first, count in (
+        ("talk", turns(30), "c23", 20),
+        ("one turn", [*steps(100)], "c41", 60),
+        ("few", turns(2), "u0", 6),
+    ):
+        store = store_in(tmp_path / name, HEADER, *lines)
+        page = store.light()
+        assert page is not None
+        assert page.entries[0].id == first
+        assert (page.message_count or 0) - (page.messages_before or 0) == count
+        every_page(store, 20)
+
+
+def test_of_images_no_more_is_passed_than_fills_a_window(tmp_path: Path) -> None:
+    """A window of images is some two megabytes of a file, however many follow one another."""
+    size, leaf, lines = 400_000, None, list[bytes]()
+    for number in range(30):
+        prompt = message(f"u{number}", leaf, "user", content=[image(size)])
+        leaf = f"a{number}"
+        lines += [compact(prompt), compact(message(leaf, f"u{number}", "assistant"))]
+    store = store_in(tmp_path, HEADER, *lines)
+    page = store.light()
+    assert page is not None
+    assert [one.id for one in page.entries] == [
+        f"{kind}{number}" for number in range(24, 30) for kind in "ua"
+    ]
+    assert store.host.counters.bytes_read < WINDOW_BYTES + size + 4 * BLOCK
 
 
 def test_a_page_above_goes_on_from_where_the_page_below_was_read(tmp_path: Path) -> None:

@@ -10,6 +10,7 @@ import pytest
 from flask.testing import FlaskClient
 from werkzeug.test import TestResponse
 
+from enso.host.contract import WINDOW_MESSAGES
 from enso.server.application import EnsoServer
 from tests.fakes.fake_entries import assistant, user
 from tests.fakes.fake_host import FakeHost
@@ -129,7 +130,7 @@ def test_a_long_thread_opens_at_its_last_page_and_earlier_ones_follow(
     html = client.get("/threads/long").text
     seen = re.findall(r'id="m-long-(q\d+)"', html)
     assert seen[-1] == "q199"
-    assert len(seen) == 60
+    assert len(seen) == WINDOW_MESSAGES
     while found := re.search(r'href="(/threads/long/history\?before=[^"]+)"', html):
         answer = client.get(found[1], headers=PARTIAL)
         whole = client.get(found[1])

@@ -52,6 +52,12 @@ from enso.host.contract.live import (
     HostedThreadState,
     ToolCallVerdict,
 )
+from enso.host.contract.paging import (
+    WINDOW_BYTES,
+    WINDOW_MESSAGES,
+    WINDOW_TALL,
+    fills_window,
+)
 from enso.host.contract.refusals import (
     HostError,
     PromptRefused,
@@ -105,6 +111,9 @@ from enso.host.contract.waiting import (
 )
 
 __all__ = [
+    "WINDOW_BYTES",
+    "WINDOW_MESSAGES",
+    "WINDOW_TALL",
     "Activity",
     "ActivityChanged",
     "AgentHost",
@@ -188,6 +197,7 @@ __all__ = [
     "TurnStats",
     "TurnUsage",
     "Widget",
+    "fills_window",
     "first_line",
     "joint_spend",
 ]

@@ -83,9 +83,17 @@ class AgentHost(Protocol):
         ...
 
     def read_stored_page(
-        self, thread_id: str, *, size: int, before: str | None = None, since: str | None = None
+        self,
+        thread_id: str,
+        *,
+        size: int,
+        before: str | None = None,
+        since: str | None = None,
+        light: bool = False,
     ) -> StoredThreadPage | None:
         """Read the last ``size`` messages of a thread cold, or those before one, or from one on.
+
+        ``light``: of the last ones no more than fill a window (``fills_window``).
 
         A message is named by its id; of two with one id the later one counts. ``None``: no log, not
         served, or no such message on the branch. Costs what is read, not what the log holds, where
