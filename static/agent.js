@@ -103,7 +103,22 @@
     if (text.placeholder !== words) text.placeholder = words;
   }
 
+  // Who pressed what is gone now goes on in the composer; a phone's keyboard stays where it is.
+  const toComposer = () => matchMedia("(pointer: fine)").matches && promptBox()?.focus({ preventScroll: true });
+
+  let held = null; // the dock's button that has the focus, also when it went away with it
+
+  document.addEventListener("focusin", ({ target }) => (held = target.matches(".dock button") ? target : null));
+  document.addEventListener("focusout", () => { if (held?.checkVisibility()) held = null; });
+
+  function keepFocus() {
+    if (!held || held.checkVisibility()) return;
+    held = null;
+    toComposer();
+  }
+
   function look() {
+    setTimeout(keepFocus); // what came is drawn by then
     countWaiting();
     tell();
     offerToNotify();
@@ -193,6 +208,8 @@
       ctx.keepIndicators = true; // it stays as it was sent, until the frame says what became of it
       const list = form.closest("#waiting-list");
       if (list) htmx.trigger(list, "refresh");
+      const at = document.activeElement;
+      if (at === document.body || form.closest(".dialog").contains(at)) toComposer();
     }
     if (form.matches("[data-menu]")) form.closest("[popover]")?.hidePopover();
     if (form.closest("[data-choose]")) window.location.reload();
@@ -259,8 +276,10 @@
     const name = find("input[name=name]", menu);
     const heading = find("#pane h1");
     if (name && heading) name.value = heading.matches(".untitled") ? "" : heading.textContent;
-    (name ?? find(".filter", menu) ?? find("[aria-pressed=true]", menu) ?? find("button", menu))?.focus();
-    name?.select();
+    // A phone's keyboard does not jump up unasked.
+    const typed = matchMedia("(pointer: fine)").matches ? (name ?? find(".filter", menu)) : null;
+    (typed ?? find("[aria-pressed=true]", menu) ?? find("button", menu))?.focus();
+    typed?.select();
   }, true);
 
   document.addEventListener("dblclick", (event) => {
@@ -306,8 +325,7 @@
     wanted = null;
     if (!list) return;
     list.box.replaceChildren();
-    list.text.removeAttribute("role");
-    for (const name of ["expanded", "activedescendant", "autocomplete", "controls", "haspopup"])
+    for (const name of ["activedescendant", "autocomplete", "controls", "haspopup"])
       list.text.removeAttribute(`aria-${name}`);
     list = null;
   }
@@ -350,9 +368,9 @@
     }
     list = { ...mine, chosen: 0 };
     wanted = null;
-    const roles = { expanded: "true", haspopup: "listbox", autocomplete: "list", controls: box.id };
-    list.text.setAttribute("role", "combobox");
-    for (const [name, value] of Object.entries(roles)) list.text.setAttribute(`aria-${name}`, value);
+    // A box of several lines stays a textbox: it can be no combobox, but it can have a list.
+    const says = { haspopup: "listbox", autocomplete: "list", controls: box.id };
+    for (const [name, value] of Object.entries(says)) list.text.setAttribute(`aria-${name}`, value);
     return choose(0);
   }
 

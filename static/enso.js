@@ -394,6 +394,13 @@
     find("h2", drawer)?.focus({ preventScroll: true });
   });
 
+  // Its menu closed when it opened: who closes it goes on where that menu is.
+  document.addEventListener("toggle", ({ target, newState }) => {
+    if (!target.matches?.("[data-drawer]") || newState !== "closed") return;
+    const at = document.activeElement;
+    if (at === document.body || !at.checkVisibility()) find("#pane .manage")?.focus({ preventScroll: true });
+  }, true);
+
   // -- the socket: the status line never claims to know what it cannot ---------------------------
 
   document.addEventListener("htmx:ws:close", ({ detail }) => {
@@ -407,7 +414,10 @@
     line.classList.add("lost");
   });
   document.addEventListener("htmx:ws:after:message:incoming", () => {
-    find("#pane .status")?.classList.remove("lost");
+    const line = find("#pane .status.lost");
+    if (!line) return;
+    line.classList.remove("lost");
+    clearRailError(); // what could not be reached can be now
   });
 
   // What streamed gets the id that it has in the file: the element stays, with all that is open in it.

@@ -66,6 +66,7 @@ def test_a_context_opens_beside_the_thread_down_to_one_entry(enso: EnsoPage, sho
     expect(enso.replies).to_have_count(3)
     enso.page.keyboard.press("Escape")
     expect(side).to_be_hidden()
+    expect(enso.page.locator("#pane .manage")).to_be_focused()
 
 
 def test_an_entry_is_fetched_when_it_is_opened_and_once(enso: EnsoPage, shop: Shop) -> None:

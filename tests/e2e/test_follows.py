@@ -118,15 +118,19 @@ def test_a_restart_of_the_server_is_survived(page: Page, lossy: Place, start: St
 
 
 def test_a_killed_server_is_survived(page: Page, lossy: Place, start: Start) -> None:
-    """A server that ends without a word is noticed, said, and come back to."""
+    """A server that ends without a word is noticed, said, and come back to; then it is unsaid."""
     lossy.thread("t-1", "Hold the line", "I do.")
+    lossy.thread("t-2", "Another", "Yes.")
     server = start()
     enso = EnsoPage(page, server.url)
     enso.open("t-1")
     server.kill()
     expect(enso.status).to_contain_text("Connection lost")
+    enso.row("t-2").click()
+    expect(enso.rail_error).to_contain_text("could not be reached")
     start(port=server.port)
     expect(enso.status).to_have_text(re.compile("Not running"))
+    expect(enso.rail_error).to_be_empty()
 
 
 def test_a_prompt_that_did_not_arrive_is_kept_and_can_be_sent_again(

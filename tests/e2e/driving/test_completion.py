@@ -48,7 +48,8 @@ def test_slash_commands_complete_by_keys(busy: Driven) -> None:
     expect(box.get_by_role("option")).to_have_text(
         [re.compile(r"/compact.*Sum up\."), re.compile(r"/commit.*<b>Commits</b>.*prompt")]
     )
-    expect(busy.text).to_have_attribute("role", "combobox")
+    expect(busy.text).to_have_attribute("aria-controls", "complete-t1")
+    expect(busy.text).to_have_role("textbox")
     expect(busy.text).to_have_attribute("aria-activedescendant", "option-t1-1")
     busy.text.press("ArrowDown")
     expect(box.locator("[aria-selected=true]")).to_contain_text("/commit")
@@ -56,7 +57,7 @@ def test_slash_commands_complete_by_keys(busy: Driven) -> None:
     expect(busy.text).to_have_value("/commit ")
     expect(busy.text).to_be_focused()
     expect(box).to_be_hidden()
-    assert busy.text.get_attribute("role") is None
+    assert busy.text.get_attribute("aria-controls") is None
     busy.text.fill("/m")
     expect(box).to_be_visible()
     busy.text.press("Escape")

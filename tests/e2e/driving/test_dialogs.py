@@ -199,6 +199,7 @@ def test_a_question_is_answered_by_keys_from_within_its_card(busy: Driven) -> No
     busy.page.keyboard.type("at once?")
     busy.page.keyboard.press("Enter")
     busy.expect_posted("/dialogs/d1", value="deny", reason="at once?")
+    expect(busy.text).to_be_focused()
     busy.frame(wire.DialogFrame(dialog=ASK_EDIT))
     busy.page.get_by_role("group", name="May it change this file?").press("t")
     busy.expect_posted("/dialogs/d3", value="thread")

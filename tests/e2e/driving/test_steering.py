@@ -46,9 +46,11 @@ def test_enter_steers_and_alt_enter_queues_while_a_run_is_in_flight(busy: Driven
     busy.text.fill("And push")
     busy.page.get_by_role("button", name="Queue").click()
     busy.expect_posted("/queue", message="And push", when="after")
+    busy.page.get_by_role("button", name="Queue").focus()
     busy.frame(
         wire.StatusFrame(live=True, busy=False, generation=3, word="held"),
     )
+    expect(busy.text).to_be_focused()  # what had the focus is gone
     expect(busy.page.get_by_role("button", name="Steer")).to_be_hidden()
     expect(busy.text).to_have_attribute("placeholder", "Continue this thread")
     busy.text.fill("Thanks")
