@@ -12,7 +12,8 @@ from urllib.parse import quote
 
 from enso import wire
 from enso.server.looks import dom_token
-from enso.server.previews import Preview, preview, visible
+from enso.server.previews import Preview, preview
+from enso.server.unseen import visible
 
 PERMISSION = (
     wire.DialogOption(value="once", label="Once"),

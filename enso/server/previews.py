@@ -7,7 +7,6 @@ character that a screen would swallow or use to turn text around is spelled out.
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
@@ -22,15 +21,10 @@ from enso.server.tool_lines import (
     told_arguments,
     tool_look,
 )
+from enso.server.unseen import visible
 
 MAX_SHOWN = 200_000
 """Characters beyond which even a question says that there is more."""
-
-# Controls but newline and tab; marks that turn text around; what has no width.
-_UNSEEN = re.compile(
-    "[\x00-\x08\x0b-\x1f\x7f-\x9f\u00ad\u061c\u180e\u200b\u200e\u200f\u2028-\u202e\u2060-\u206f"
-    "\ufeff\ufff9-\ufffb\U000e0000-\U000e007f]"
-)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -43,11 +37,6 @@ class Preview:
     text: CutText | None = None
     diff: tuple[DiffLine, ...] = ()
     diff_left_out: int = 0
-
-
-def visible(text: str) -> str:
-    """``text`` with every character that would not be seen as it is spelled out: ``⟨U+202E⟩``."""
-    return _UNSEEN.sub(lambda found: f"⟨U+{ord(found[0]):04X}⟩", text)
 
 
 def preview(tool: wire.DialogTool, directory: str = "") -> Preview:

@@ -17,6 +17,7 @@ from typing import Any, cast
 from enso import wire
 from enso.server.diff_lines import MAX_LINE, DiffLine, edit_lines, mapping_of, stored_lines
 from enso.server.terminal_text import terminal_text
+from enso.server.unseen import visible
 
 MAX_SUBJECT = 300
 """Characters of a line's subject; the rest opens under it, or is in the result."""
@@ -322,7 +323,7 @@ def _counted(count: int, word: str) -> str:
 
 
 def _one_line(text: str) -> str:
-    line = " ".join(text[: MAX_SUBJECT * 4].split())
+    line = visible(" ".join(text[: MAX_SUBJECT * 4].split()))
     return line if len(line) <= MAX_SUBJECT else f"{line[: MAX_SUBJECT - 1]}…"
 
 

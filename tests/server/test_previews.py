@@ -11,7 +11,8 @@ from hypothesis import strategies as st
 
 from enso import wire
 from enso.server.diff_lines import DiffLine, edit_lines
-from enso.server.previews import MAX_SHOWN, Preview, preview, visible
+from enso.server.previews import MAX_SHOWN, Preview, preview
+from enso.server.unseen import visible
 
 VALUES = st.recursive(
     st.none() | st.booleans() | st.integers() | st.floats() | st.text(max_size=20),

@@ -43,6 +43,7 @@ def line(read: ToolLook) -> str:
         ("read", {"path": "a.py", "offset": 1, "limit": 80}, "read a.py 1–80"),
         ("read", {"path": "a.py", "offset": 40}, "read a.py from 40"),
         ("bash", {"command": "ls\n  -l"}, "bash ls -l"),
+        ("bash", {"command": "ls \u202e;x\x1b"}, "bash ls ⟨U+202E⟩;x⟨U+001B⟩"),
         ("write", {"path": "a", "content": "1\n2\n"}, "write a 2 lines"),
         ("write", {"path": "a", "content": "1"}, "write a 1 line"),
         ("grep", {"pattern": "x(", "path": "src", "glob": "*.py"}, "grep x( in src in *.py"),
