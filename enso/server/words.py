@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from datetime import UTC, datetime
 
 from enso import wire
@@ -45,9 +45,9 @@ def line(text: str, limit: int = 200) -> str:
 
 def cost(usage: wire.Usage) -> str:
     """``$0.31``; where a price is not known, ``at least $0.31`` or ``price unknown``."""
-    if not usage.cost_known:
-        return f"at least {_dollars(usage.cost)}" if usage.cost else "price unknown"
-    return _dollars(usage.cost) if usage.cost else ""
+    if not usage.cost:
+        return "" if usage.cost_known else "price unknown"
+    return _dollars(usage.cost) if usage.cost_known else _at_least(usage.cost, _dollars)
 
 
 def price(usage: wire.Usage) -> str:
@@ -57,7 +57,13 @@ def price(usage: wire.Usage) -> str:
     """
     if not usage.cost:
         return "" if usage.cost_known else "price unknown"
-    return money(usage.cost) if usage.cost_known else f"at least {money(usage.cost)}"
+    return money(usage.cost) if usage.cost_known else _at_least(usage.cost, money)
+
+
+def _at_least(amount: float, words: Callable[[float], str]) -> str:
+    """What is known of a cost; too little to be named, it is no bound worth saying."""
+    told = words(amount)
+    return "price unknown" if told.startswith("under") else f"at least {told}"
 
 
 def money(amount: float) -> str:
@@ -80,7 +86,9 @@ def spend(usage: wire.Usage) -> str:
     """What a thread has used so far, empty when nothing: ``18.4 k tokens · $0.31``."""
     if not usage.total_tokens:
         return ""
-    words = [f"{tokens(usage.total_tokens)} tokens", cost(usage), unpriced(usage)]
+    told, unknown = cost(usage), unpriced(usage)
+    known = "" if unknown and not told.startswith("at least") else told
+    words = [f"{tokens(usage.total_tokens)} tokens", known, unknown]
     return " · ".join(word for word in words if word)
 
 
@@ -116,9 +124,10 @@ def tree_title(title: str) -> str:
 
 def unpriced(usage: wire.Usage) -> str:
     """``2 requests of unknown price``, where that is not said by the cost itself."""
-    if usage.cost_known or (not usage.cost and usage.unpriced_requests == 1):
+    number = usage.unpriced_requests
+    if usage.cost_known or not number or (not usage.cost and number == 1):
         return ""
-    return f"{count(usage.unpriced_requests, 'request')} of unknown price"
+    return f"{count(number, 'request')} of unknown price"
 
 
 def turn(message: wire.Message) -> str:

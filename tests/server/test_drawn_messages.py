@@ -141,3 +141,7 @@ def test_spend_says_what_is_not_known() -> None:
     assert "943 k tokens · at least $0.31" in RENDER.pane(pane(usage=unknown))
     free = unknown.model_copy(update={"cost": 0.0})
     assert "943 k tokens · price unknown" in RENDER.pane(pane(usage=free))
+    little = unknown.model_copy(update={"cost": 0.0004})
+    assert "943 k tokens · price unknown" in RENDER.pane(pane(usage=little))
+    several = little.model_copy(update={"unpriced_requests": 3})
+    assert "943 k tokens · 3 requests of unknown price" in RENDER.pane(pane(usage=several))
