@@ -109,6 +109,26 @@ def test_a_renamed_thread_changes_its_title_everywhere(enso: EnsoPage, shop: Sho
     enso.expect_thread(thread.thread_id, "Short name")
 
 
+def test_a_page_of_the_newest_thread_shows_the_rail_from_its_top(
+    enso: EnsoPage, shop: Shop
+) -> None:
+    """The open row is brought into sight without what stands above it going out of it."""
+    enso.page.set_viewport_size({"width": 1280, "height": 300})
+    for number in range(8):
+        newest = shop.place.thread(shop.place.new_id(), f"Pile {number}", "Yes.")
+    enso.go(f"/threads/{newest.thread_id}")
+    row = enso.row(newest.thread_id)
+    expect(row).to_have_attribute("aria-current", "page")
+    expect(row).to_be_in_viewport()
+    box, rail = enso.page.locator("#rail"), enso.page.locator(".rail-top")
+    assert box.evaluate("box => box.scrollHeight > box.clientHeight")
+    heading = enso.page.locator(".group h2").first.bounding_box()
+    top = rail.bounding_box()
+    assert heading
+    assert top
+    assert heading["y"] >= top["y"] + top["height"]
+
+
 def test_a_running_thread_has_the_busy_mark_and_loses_it(
     enso: EnsoPage, shop: Shop, model_server: ModelServer
 ) -> None:

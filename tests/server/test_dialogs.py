@@ -29,7 +29,7 @@ from tests.server.drawn import HOSTILE, Page, assert_safe, pieces, snapshot, wor
 RENDER = Renderer()
 BASE = "/threads/k"
 
-CARD = """<article class="dialog" id="d-k-d1" role="group" tabindex="-1" \
+CARD = """<section class="dialog" id="d-k-d1" role="group" tabindex="-1" \
 aria-labelledby="dt-k-d1">
 <h2 id="dt-k-d1" dir="auto">May it run this command?</h2>
 <p class="tool"><b>bash</b></p>
@@ -50,7 +50,7 @@ placeholder="Why not (optional)" aria-keyshortcuts="d">
 
 <p class="says" id="ds-k-d1" role="alert"></p>
 </div>
-</article>
+</section>
 """.replace(
     "FORM",
     'method="post" action="/threads/k/dialogs/d1" hx-post="/threads/k/dialogs/d1" hx-target="this" '
