@@ -1,5 +1,6 @@
 """A process that looks at session files for the first fill, and imports no more than that takes.
 
+Glances at them first, and proves what it saw when it is asked to: as the least urgent there is.
 Speaks over its standard streams: a batch comes in, its rows go out, each behind its length. Ends
 with its standard input, so that it does not outlive the server.
 """
@@ -10,13 +11,19 @@ import os
 import sys
 from collections.abc import Generator, Sequence
 from contextlib import contextmanager, suppress
-from typing import IO, Final
+from typing import IO, Final, Literal
 
 from msgspec import Struct, msgpack
 
+from enso.host.session_glance import Glance
 from enso.host.session_look import RowFile, look_at
 
 _LENGTH: Final = 4
+_LEAST_URGENT: Final = 19
+
+Way = Literal["look", "glance", "prove"]
+"""How to look at files: exactly; at first sight where nothing is known of them; exactly, and with
+no hurry."""
 
 
 class Batch(Struct, frozen=True):
@@ -24,6 +31,7 @@ class Batch(Struct, frozen=True):
 
     paths: list[str]
     earlier: list[RowFile | None]
+    way: Way = "look"
 
 
 class Looked(Struct, frozen=True):
@@ -50,11 +58,17 @@ def read_message(stream: IO[bytes]) -> bytes | None:
 
 def serve(source: IO[bytes], target: IO[bytes]) -> None:
     """Answer batches until there are no more."""
+    glance, hurried = Glance(), True
     while (content := read_message(source)) is not None:
         batch = msgpack.decode(content, type=Batch)
+        if batch.way == "prove" and hurried:
+            hurried = False
+            os.nice(_LEAST_URGENT)
         read_ahead(batch.paths)
+        glances = batch.way == "glance"
         looked = [
-            look_at(path, known) for path, known in zip(batch.paths, batch.earlier, strict=True)
+            (glance.at(path) if glances and known is None else None) or look_at(path, known)
+            for path, known in zip(batch.paths, batch.earlier, strict=True)
         ]
         write_message(target, Looked(looked))
 

@@ -1,7 +1,8 @@
 """Looking at many session files: in this process, or shared with processes that only do that.
 
 Owns when other processes pay, their start and their end. What they cannot do is done here. A
-process of its own, and not a fork: this one has many workers.
+process of its own, and not a fork: this one has many workers. Where they may, they glance at files
+first (``enso.host.session_glance``), and look at those exactly when it is asked for.
 """
 
 from __future__ import annotations
@@ -20,7 +21,8 @@ from msgspec import MsgspecError, msgpack
 
 import enso
 from enso.host.file_stamp import FileStamp
-from enso.host.row_worker import Batch, Looked, read_message, write_message
+from enso.host.precedence import answers
+from enso.host.row_worker import Batch, Looked, Way, read_message, write_message
 from enso.host.session_look import RowFile, look_at
 
 log = logging.getLogger(__name__)
@@ -53,6 +55,8 @@ LookAt = Callable[[str, RowFile | None], RowFile | None]
 """Looks at one file: ``enso.host.session_look.look_at``."""
 Take = Callable[[Sequence[ToLook], Sequence[RowFile | None]], None]
 """Takes files as they were found; called from any worker."""
+MakeFill = Callable[[Take], "Fill"]
+"""Makes a look at many files, which gives what it finds."""
 
 
 class Fill:
@@ -72,6 +76,8 @@ class Fill:
         self._pays_bytes = pays_bytes
         self._most_helpers = _processors() if helpers is None else helpers
         self._stopped = threading.Event()
+        self._helpers: list[_Helper] = []
+        self._unproven: list[ToLook] = []
 
     def stop(self) -> None:
         """Come to an end after the batch that is looked at; from any worker."""
@@ -82,58 +88,90 @@ class Fill:
         """Whether it was to come to an end before it was done."""
         return self._stopped.is_set()
 
-    def run(self, files: Sequence[ToLook]) -> None:
-        """Look at every file; returns when that is done or stopped."""
-        helpers = self._helpers(files)
+    @property
+    def is_proven(self) -> bool:
+        """Whether there is nothing left to be proven."""
+        return not self._unproven
+
+    def run(self, files: Sequence[ToLook], *, glance: bool = False) -> None:
+        """Look at every file; returns when that is done or stopped.
+
+        ``glance``: other processes may glance at files of which nothing is known. What they then
+        found is not proven, and unless this was stopped, ``prove`` is to be called.
+        """
+        proving = False
+        self._start_helpers(files)
         try:
-            first = [one for one in files[:FIRST_FILES] if one.size <= _FIRST_BYTES or not helpers]
+            first = [f for f in files[:FIRST_FILES] if f.size <= _FIRST_BYTES or not self._helpers]
             for file in first:
-                self._look([file])
-            later = [one for one in files[:FIRST_FILES] if one not in first]
-            self._share(deque(_batches([*later, *files[FIRST_FILES:]])), helpers)
+                self._look([file], self._take)
+            large = [file for file in files[:FIRST_FILES] if file not in first]
+            later = deque(_batches([*large, *files[FIRST_FILES:]]))
+            self._share(later, "glance" if glance else "look", self._take)
+            proving = bool(self._unproven) and not self.is_stopped
         finally:
-            for helper in helpers:
-                helper.end()
+            if not proving:
+                self._end_helpers()
 
-    def _helpers(self, files: Sequence[ToLook]) -> list[_Helper]:
+    def prove(self, take: Take) -> None:
+        """Look exactly at what was only glanced at, with no hurry; returns when that is done or
+        stopped."""
+        try:
+            unproven, self._unproven = self._unproven, []
+            self._share(deque(_batches(unproven)), "prove", take)
+        finally:
+            self._end_helpers()
+
+    def _start_helpers(self, files: Sequence[ToLook]) -> None:
         pays = self._most_helpers > 1 and sum(file.size for file in files) > self._pays_bytes
-        count = min(self._most_helpers, MOST_HELPERS) if pays else 0
-        helpers: list[_Helper] = []
-        for _ in range(count):
+        for _ in range(min(self._most_helpers, MOST_HELPERS) if pays else 0):
             with suppress(OSError):
-                helpers.append(_Helper())
-        return helpers
+                self._helpers.append(_Helper())
 
-    def _share(self, batches: deque[list[ToLook]], helpers: Sequence[_Helper]) -> None:
+    def _end_helpers(self) -> None:
+        for helper in self._helpers:
+            helper.end()
+        self._helpers.clear()
+
+    def _share(self, batches: deque[list[ToLook]], way: Way, take: Take) -> None:
         workers = [
-            threading.Thread(target=self._ask, args=(helper, batches), name="enso-fill")
-            for helper in helpers
+            threading.Thread(
+                target=self._ask, args=(helper, batches, way, take), name="enso-fill", daemon=True
+            )
+            for helper in self._helpers
         ]
         for worker in workers:
             worker.start()
         for worker in workers:
             worker.join()
         while batches and not self._stopped.is_set():
-            self._look(batches.popleft())
+            self._look(batches.popleft(), take)
 
-    def _ask(self, helper: _Helper, batches: deque[list[ToLook]]) -> None:
+    def _ask(self, helper: _Helper, batches: deque[list[ToLook]], way: Way, take: Take) -> None:
         """Have a helper look at batches until there are none; one that fails is done here."""
         while not self._stopped.is_set():
             try:
                 batch = batches.popleft()
             except IndexError:
                 return
-            looked = helper.look(batch)
+            if way == "prove":
+                answers.give_way()
+            looked = helper.look(batch, way)
             if looked is None:
                 batches.appendleft(batch)
                 return
-            self._take(batch, looked)
+            take(batch, looked)
+            self._unproven += [
+                ToLook(one.path, None, file.stamp.size, file.stamp)
+                for one, file in zip(batch, looked, strict=True)
+                if file is not None and not file.proven
+            ]
 
-    def _look(self, batch: Sequence[ToLook]) -> None:
+    def _look(self, batch: Sequence[ToLook], take: Take) -> None:
         for file in batch:
             if self._stopped.is_set():
                 return
-            self._take([file], [self._look_at(file.path, file.earlier)])
+            take([file], [self._look_at(file.path, file.earlier)])
 
 
 class _Helper:
@@ -152,14 +190,14 @@ class _Helper:
             env={**os.environ, "PYTHONPATH": os.pathsep.join(paths)},
         )
 
-    def look(self, batch: Iterable[ToLook]) -> list[RowFile | None] | None:
+    def look(self, batch: Iterable[ToLook], way: Way) -> list[RowFile | None] | None:
         """The rows of a batch; ``None`` when the process is of no use."""
         source, target = self._process.stdout, self._process.stdin
         files = list(batch)
         if source is None or target is None:
             return None
         try:
-            write_message(target, Batch([f.path for f in files], [f.earlier for f in files]))
+            write_message(target, Batch([f.path for f in files], [f.earlier for f in files], way))
             content = read_message(source)
             looked = msgpack.decode(content, type=Looked).files if content is not None else []
         except (OSError, ValueError, MsgspecError) as error:

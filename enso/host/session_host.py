@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from contextlib import suppress
 from dataclasses import replace
-from functools import cached_property
+from functools import cached_property, partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -48,7 +48,7 @@ from enso.host.runtime_factory import RuntimeFactory
 from enso.host.search import Finder
 from enso.host.session_cache import RowCache
 from enso.host.session_checks import directory_checks
-from enso.host.session_fill import LookAt
+from enso.host.session_fill import Fill, LookAt
 from enso.host.session_listing import SessionListing
 from enso.host.session_log import SessionLog, open_sized
 from enso.host.session_look import look_at
@@ -87,7 +87,9 @@ class SessionHost:
         self._cache = CacheDirectory(cache_dir, agent_dir)
         rows = RowCache(self._cache.path / "listing.msgpack", self._sessions_dir)
         kept_rows = rows if cache_dir else None
-        self._listing = SessionListing(self._sessions_dir, projects, kept_rows, look)
+        self._listing = SessionListing(
+            self._sessions_dir, projects, kept_rows, partial(Fill, look=look)
+        )
         self._watch = SessionWatch(self._sessions_dir, self._listing)
         self._scans = SessionScans()
         self._pages = SessionPages(runtimes.provider_name)
@@ -131,6 +133,10 @@ class SessionHost:
         """The same as far as it is known by now; see the contract."""
         self._look_at_own_files()
         return self._listing.listed()
+
+    def wait_until_proven(self) -> None:
+        """Return once every session file was looked at exactly: the first look may only glance."""
+        self._listing.wait_until_proven()
 
     @property
     def is_told(self) -> bool:

@@ -1,10 +1,11 @@
 """All session files under the agent directory: the rows of the rail, and which file an id is.
 
 Owns when a file is looked at. The first time all are, the newest first, once the first page is
-there or somebody asks for rows; who asks meanwhile is told what is known by then. From then on a
-request costs what changed: while a watch tells what happens to the files (``is_told``), a request
-asks for the state of the directories alone; without one, for that of every file. An id is looked up
-here and never joined into a path. Reads the sessions; writes nothing but its cache.
+there or somebody asks for rows; who asks meanwhile is told what is known by then, and what was only
+glanced at is proven in the background. From then on a request costs what changed: while a watch
+tells what happens to the files (``is_told``), a request asks for the state of the directories
+alone; without one, for that of every file. An id is looked up here and never joined into a path.
+Reads the sessions; writes nothing but its cache.
 """
 
 from __future__ import annotations
@@ -22,9 +23,10 @@ from enso.host.file_stamp import FileStamp, stamp_of
 from enso.host.precedence import Precedence, answers
 from enso.host.session_cache import RowCache
 from enso.host.session_files import FoundFile, Look, SessionFiles
-from enso.host.session_fill import FIRST_FILES, Fill, LookAt, ToLook
+from enso.host.session_fill import FIRST_FILES, Fill, MakeFill, ToLook
 from enso.host.session_look import RowFile, look_at
 from enso.host.session_order import RowOrder
+from enso.host.session_proof import Proof, compare
 from enso.host.session_unread import UnreadFiles, beginning_of
 from enso.projects import Projects
 
@@ -57,7 +59,7 @@ class SessionListing:
         sessions_dir: Path,
         projects: Projects,
         cache: RowCache | None = None,
-        look: LookAt = look_at,
+        make_fill: MakeFill = Fill,
         precedence: Precedence = answers,
     ) -> None:
         """``precedence``: of whom the first look waits until it is quiet."""
@@ -65,7 +67,7 @@ class SessionListing:
         self.is_told = False
         """Whether somebody tells of every change of a file that is known: ``look_at_paths``."""
         self._cache = cache
-        self._look_at = look
+        self._make_fill = make_fill
         self._found = SessionFiles(sessions_dir)
         self.look_counters = self._found.counters
         self._lock = threading.Lock()  # held for moments
@@ -79,6 +81,7 @@ class SessionListing:
         self._asked = threading.Event()  # for rows
         self._filling: threading.Thread | None = None
         self._fill: Fill | None = None
+        self._proof: Proof | None = None
         self._first_rows = threading.Event()
         self._filled = False
         self._closed = False
@@ -177,6 +180,12 @@ class SessionListing:
         if filling is not None:
             filling.join()
 
+    def wait_until_proven(self) -> None:
+        """Return once every file was looked at exactly, or this was closed."""
+        self.wait_until_filled()
+        if self._proof is not None:
+            self._proof.wait()
+
     def look_at_paths(self, paths: Iterable[str]) -> None:
         """Look at files that something may have happened to."""
         for path in paths:
@@ -206,11 +215,13 @@ class SessionListing:
         return changed
 
     def close(self) -> None:
-        """End the first look; keep for the next start what is known."""
+        """End the first look and its proof; keep for the next start what is known."""
         self._closed = True
         if self._fill is not None:
             self._fill.stop()
         self.wait_until_filled()
+        if self._proof is not None:
+            self._proof.close()
         self._save()
 
     def _save(self) -> None:
@@ -218,7 +229,7 @@ class SessionListing:
             return
         with self._lock:
             unsaved, self._unsaved = self._unsaved, False
-            files = list(self._order.files.values()) if unsaved else []
+            files = [one for one in self._order.files.values() if one.proven] if unsaved else []
         if unsaved:
             self._cache.save(files)
 
@@ -291,14 +302,21 @@ class SessionListing:
         look = self._found.look() if everything or first else self._found.look_again()
         if look is not None:
             cached = self._cache.load() if first and self._cache is not None else {}
-            self._fill = Fill(self._take, look=self._look_at)
-            self._fill.run(self._compare(look, cached))
+            self._fill = self._make_fill(self._take)
+            self._fill.run(self._compare(look, cached), glance=first)
         if everything and not first:
             with self._lock:
                 self._order.serve_anew()
         if first:
-            self._filled = self._fill is not None and not self._fill.is_stopped
-            self._first_rows.set()
+            self._end_first_look()
+
+    def _end_first_look(self) -> None:
+        fill = self._fill
+        self._filled = fill is not None and not fill.is_stopped
+        self._first_rows.set()
+        if fill is not None and self._filled and not fill.is_proven:
+            self._proof = Proof(fill, self._take_proven, self._save)
+        else:
             self._save()
 
     def _compare(self, look: Look, cached: dict[str, RowFile]) -> list[ToLook]:
@@ -352,6 +370,15 @@ class SessionListing:
             self._put(news, gone)
             if len(self._order.files) >= FIRST_FILES:
                 self._first_rows.set()
+
+    def _take_proven(self, asked: Sequence[ToLook], looked: Sequence[RowFile | None]) -> None:
+        """Take files that were only glanced at as they are; who listens is told what differs."""
+        with self._lock:
+            self.counters.files_read += len(asked)
+            self.counters.bytes_read += sum(one.size for one in asked)
+            proven = compare(self._order.files, asked, looked)
+            self._put(proven.same, news=False)
+            self._put(proven.other, proven.gone)
 
     def _read(self, file: ToLook) -> RowFile | None:
         looked = look_at(file.path, file.earlier)

@@ -9,6 +9,7 @@ than 3, the row is that of the full scan (``enso.host.session_scan``), which it 
 from __future__ import annotations
 
 import os
+from collections.abc import Iterable
 from pathlib import Path
 from typing import TYPE_CHECKING, BinaryIO, Final, NamedTuple
 from zlib import crc32
@@ -19,9 +20,9 @@ from msgspec.json import Decoder
 from enso.host.file_stamp import FileStamp
 from enso.host.precedence import LONG_STEP, answers
 from enso.host.session_beginning import read_beginning
-from enso.host.session_facts import ScannedEntry, end_of_message, scan_line, title_of, value_of
+from enso.host.session_facts import scan_line, title_of, value_of
 from enso.host.session_log import CURRENT_VERSION, name_of, open_regular
-from enso.host.session_tail import Counters, FileChanged, lines_before
+from enso.host.session_row_end import end_of
 from enso.host.stored_values import LATEST_MS, count_of, milliseconds
 from enso.host.thread_ends import ThreadEnd
 from enso.thread_ids import is_thread_id
@@ -32,9 +33,6 @@ if TYPE_CHECKING:
 _PROBE: Final = 512
 _NEWLINE: Final = 10
 _SPOKEN: Final = ("user", "assistant")
-_BACK_BLOCK: Final = 1 << 14
-_MOST_BACK: Final = 64
-"""Entries that are looked at from the end back for what tells how the branch ends."""
 
 
 class _Message(Struct, gc=False):
@@ -79,15 +77,16 @@ class Read(Struct, frozen=True, gc=False):
     facts: RowFacts | None = None
 
 
-class RowFile(Struct, frozen=True, gc=False):
+class RowFile(Struct, frozen=True, gc=False, omit_defaults=True):
     """One file as it was looked at: ``facts`` are of everything in it, also of a last line without
     its newline; ``None`` when it is no session. ``read``: ``None`` when a change is to be read
-    whole."""
+    whole. ``proven``: whether every byte of it was looked at."""
 
     path: str
     stamp: FileStamp
     facts: RowFacts | None = None
     read: Read | None = None
+    proven: bool = True
 
 
 def look_at(path: str, earlier: RowFile | None = None) -> RowFile | None:
@@ -182,9 +181,10 @@ def _ends(stream: BinaryIO, size: int) -> tuple[int, int]:
 def _read_on(path: str, stream: BinaryIO, stamp: FileStamp, start: _Start) -> RowFile | None:
     """Read on from a start; ``None`` when the end does not tell how the branch ends."""
     facts = structs.replace(start.facts)
-    consumed, last, rest = _take_lines(facts, stream, start.consumed)
+    stream.seek(start.consumed)
+    consumed, last, rest = take_lines(facts, stream, start.consumed)
     if last:
-        end = _end_by(last) or _end_behind(stream, consumed)
+        end = end_of(stream.fileno(), consumed, last)
         if end is None:
             return None
         facts.end = end
@@ -193,7 +193,7 @@ def _read_on(path: str, stream: BinaryIO, stamp: FileStamp, start: _Start) -> Ro
         return RowFile(path, stamp, facts, Read(consumed, *ends))
     shown = structs.replace(facts)
     _take_line(shown, rest)
-    end = _end_by(rest) or _end_behind(stream, consumed + len(rest))
+    end = end_of(stream.fileno(), consumed + len(rest), rest)
     if end is None:
         return None
     shown.end = end
@@ -203,16 +203,17 @@ def _read_on(path: str, stream: BinaryIO, stamp: FileStamp, start: _Start) -> Ro
 # -- lines ----------------------------------------------------------------------------------------
 
 
-def _take_lines(facts: RowFacts, stream: BinaryIO, start: int) -> tuple[int, bytes, bytes]:
-    """Take every whole line from ``start`` on.
+def take_lines(
+    facts: RowFacts, lines: Iterable[bytes], consumed: int = 0
+) -> tuple[int, bytes, bytes]:
+    """Take every whole line into the facts; the first begins at ``consumed``.
 
     Returns where the last one ends, its bytes, and what is behind it without a newline. What is on
-    every line is kept in local variables: this loop is what a first listing takes its time for.
+    every line is kept in local variables: this loop is what a look takes its time for.
     """
-    stream.seek(start)
-    consumed, raw, rest = start, b"", b""
+    raw, rest = b"", b""
     last, count, newest, titled = b"", 0, facts.newest_ms, bool(facts.first_message)
-    for raw in stream:
+    for raw in lines:
         if raw[-1] != _NEWLINE:
             rest = raw
             break
@@ -266,47 +267,3 @@ def _take_line(facts: RowFacts, raw: bytes) -> None:
     facts.newest_ms = max(facts.newest_ms, counted)
     if not facts.first_message and message.role == "user":
         facts.first_message = title_of(value_of(message.content))
-
-
-# -- how the branch ends --------------------------------------------------------------------------
-
-
-def _end_by(raw: bytes) -> ThreadEnd | None:
-    """How the branch ends whose leaf is on this line; ``None`` when the line does not tell."""
-    entry, _ = scan_line(raw)
-    return _told_by(entry) if entry is not None else None
-
-
-def _told_by(entry: ScannedEntry) -> ThreadEnd | None:
-    return end_of_message(entry.message) if entry.type == "message" else None
-
-
-def _end_behind(stream: BinaryIO, size: int) -> ThreadEnd | None:
-    """How the branch of the first ``size`` bytes ends; ``None`` when the last lines do not tell.
-
-    Goes from the leaf back to what tells it. An entry that stands before its child, and whose id
-    does not come again behind it, is the parent; anything else is left to the full scan.
-    """
-    wanted: str | None = None
-    passed: set[str] = set()
-    try:
-        for _, raw in lines_before(stream.fileno(), size, Counters(), _BACK_BLOCK):
-            entry, _ = scan_line(raw)
-            if entry is None:
-                continue
-            entry_id, parent_id = entry.id, entry.parentId or None
-            if not isinstance(entry_id, str) or not entry_id or len(passed) > _MOST_BACK:
-                return None
-            if wanted is None or entry_id == wanted:
-                told = _told_by(entry)
-                if told is not None:
-                    return told
-                if parent_id is None or parent_id is UNSET:
-                    return "empty"
-                if not isinstance(parent_id, str) or parent_id in passed | {entry_id}:
-                    return None
-                wanted = parent_id
-            passed.add(entry_id)
-    except FileChanged:
-        return None
-    return "empty" if wanted is None else None

@@ -39,6 +39,40 @@ def at(milliseconds: int) -> float:
     return milliseconds / 1000
 
 
+PI_HEADER = (
+    b'{"type":"session","version":3,"id":"t1",'
+    b'"timestamp":"2026-01-01T00:00:00Z","cwd":"/projects/shop"}\n'
+)
+PI_TEXT = b"What was said here, and is not looked at."
+
+
+def pi_begun(kind: bytes, number: int, parent: int | None) -> bytes:
+    """How pi begins every entry."""
+    above = b'"%08x"' % parent if parent is not None else b"null"
+    return b'{"type":"%s","id":"%08x","parentId":%s,"timestamp":"2026-01-01T00:00:01.000Z",' % (
+        kind,
+        number,
+        above,
+    )
+
+
+def pi_message(number: int, parent: int | None, role: bytes, text: bytes = PI_TEXT) -> bytes:
+    """A message as pi lays it out."""
+    content = b'"content":[{"type":"text","text":"%s"}],"timestamp":%d}}\n' % (
+        text,
+        BEGINNING_MS + number,
+    )
+    return pi_begun(b"message", number, parent) + b'"message":{"role":"%s",' % role + content
+
+
+def pi_thread(count: int = 20, thread_id: str = "t1") -> list[bytes]:
+    """The lines of a thread in which each entry hangs on the one before."""
+    begin = PI_HEADER.replace(b"t1", thread_id.encode(), 1)
+    roles = b"user", b"assistant", b"toolResult", b"assistant"
+    above = [None, *range(count)]
+    return [begin, *(pi_message(n, above[n], roles[n % 4]) for n in range(count))]
+
+
 NAMES = st.sampled_from(["a", "b", "c", "d"])
 ROLES = st.sampled_from(["user", "assistant", "toolResult", "system", "narrator"])
 STOPS = st.sampled_from(["stop", "error", "aborted", "length", "toolUse"])

@@ -6,6 +6,7 @@ import json
 import os
 import threading
 from collections.abc import Iterator, Sequence
+from functools import partial
 from pathlib import Path
 
 import pytest
@@ -43,7 +44,7 @@ def to_look(path: Path) -> ToLook:
 def listing_of(sessions: Path, cache: Path | None = None, look: LookAt = look_at) -> SessionListing:
     """A listing, with its cache in this directory."""
     rows = RowCache(cache / "listing.msgpack", sessions) if cache else None
-    return SessionListing(sessions, Projects([Path(CWD)]), rows, look)
+    return SessionListing(sessions, Projects([Path(CWD)]), rows, partial(Fill, look=look))
 
 
 class Gate:
