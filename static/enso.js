@@ -356,13 +356,30 @@
     if (source?.matches?.("form[data-composer]")) {
       failed.add(source);
       say(source, "Enso could not be reached. The text is kept: send it again.");
-    } else if (source?.closest?.("#rail") && isPane(ctx.target)) {
-      const line = document.createElement("p");
-      line.textContent = "Enso could not be reached.";
-      document.getElementById("rail-error")?.replaceChildren(line);
-    }
+    } else if (source instanceof Element && !ctx.response) sayUnreached(source, ctx.sourceEvent);
     return undefined;
   });
+
+  // What a person did and what did not arrive is said where they did it, until something arrives.
+  const BY_HAND = ["click", "submit", "input", "search"];
+  const SAID_IN = { ".dialog": ".says", "[data-drawer]": ".said", "#rail": "#rail-error", "#pane": ".said" };
+
+  function sayUnreached(source, event) {
+    if (!BY_HAND.includes(event?.type)) return;
+    const [box, line] = Object.entries(SAID_IN).find(([one]) => source.closest(one)) ?? ["#rail", "#rail-error"];
+    const place = find(line, source.closest(box) ?? document) ?? document.getElementById("rail-error");
+    const words = document.createElement("span");
+    words.dataset.unreached = "";
+    words.textContent = "Enso could not be reached.";
+    place?.replaceChildren(words);
+    source.closest(".menu:not(.thread)")?.hidePopover(); // it would hide what is said
+  }
+
+  function unsayUnreached() {
+    for (const words of document.querySelectorAll("[data-unreached]")) words.remove();
+  }
+
+  document.addEventListener("htmx:after:request", unsayUnreached);
 
   document.addEventListener("htmx:before:swap", ({ detail: { ctx } }) => {
     if (ctx.sourceElement?.matches?.("[data-earlier], [data-again]")) holdPlace(ctx);
@@ -417,7 +434,7 @@
     const line = find("#pane .status.lost");
     if (!line) return;
     line.classList.remove("lost");
-    clearRailError(); // what could not be reached can be now
+    unsayUnreached();
   });
 
   // What streamed gets the id that it has in the file: the element stays, with all that is open in it.

@@ -128,9 +128,14 @@ def test_a_killed_server_is_survived(page: Page, lossy: Place, start: Start) -> 
     expect(enso.status).to_contain_text("Connection lost")
     enso.row("t-2").click()
     expect(enso.rail_error).to_contain_text("could not be reached")
+    page.locator("button.chip.mode").click()
+    page.locator(".menu.mode").get_by_role("button", name="Plan").click()
+    expect(page.locator("#pane .said")).to_have_text("Enso could not be reached.")
+    expect(page.locator(".menu.mode")).to_be_hidden()
     start(port=server.port)
     expect(enso.status).to_have_text(re.compile("Not running"))
     expect(enso.rail_error).to_be_empty()
+    expect(page.locator("#pane .said")).to_be_empty()
 
 
 def test_a_prompt_that_did_not_arrive_is_kept_and_can_be_sent_again(
