@@ -46,7 +46,7 @@ from tests.contract.pi_store import OldPiStore, PiStore
 from tests.contract.stores import FakeStore, FileStore, Store
 from tests.contract.test_agent_host import Run, never, texts
 from tests.fakes.scripted_runtime import MODE_IDS, Reply, permission
-from tests.interop.real_pi import INSTALL_SECONDS
+from tests.npm_packages import INSTALL_SECONDS
 
 CALL = ToolCallPart("call_1", "bash", {"command": "make"})
 """A call that a guard asks about."""

@@ -14,8 +14,9 @@ from playwright.sync_api import Page, expect
 from tests.e2e.conftest import Start, Watched
 from tests.e2e.pages import EnsoPage
 from tests.e2e.places import Place
-from tests.interop.real_pi import INSTALL_SECONDS, real_pi
+from tests.interop.real_pi import real_pi
 from tests.model_server import Gate, ModelServer, Reply
+from tests.npm_packages import INSTALL_SECONDS
 
 pytestmark = pytest.mark.timeout(INSTALL_SECONDS + 180)
 

