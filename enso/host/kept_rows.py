@@ -17,9 +17,9 @@ from msgspec import msgpack
 
 from enso.host.file_stamp import FileStamp
 from enso.host.kept_files import KeptFiles
+from enso.host.lines_before import Counters
 from enso.host.session_log import Header, open_regular
 from enso.host.session_rows import FileRows, PlacedRow, Shape, read_rows
-from enso.host.session_tail import Counters
 
 MOST_BYTES: Final = 32 << 20
 """Packed rows that are kept."""

@@ -16,9 +16,9 @@ from typing import Any, BinaryIO, Final, Generic, NamedTuple, Protocol, TypeVar
 
 from enso.host.kept_files import KeptFiles
 from enso.host.kept_rows import FileState
+from enso.host.lines_before import Counters
 from enso.host.session_log import Header, open_regular
 from enso.host.session_rows import FileRows, PlacedRow, Shape, read_rows
-from enso.host.session_tail import Counters
 from enso.host.uncollected import uncollected
 
 MOST_BYTES: Final = 64 << 20

@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import BinaryIO, Final
 
 from enso.host.decode import decode_parts
+from enso.host.lines_before import Counters, FileChanged, lines_before
 from enso.host.pages import heading_of
 from enso.host.session_beginning import read_beginning
 from enso.host.session_branch import BranchFacts, Told
@@ -18,7 +19,6 @@ from enso.host.session_facts import scan_line, value_of
 from enso.host.session_images import without_images
 from enso.host.session_log import CURRENT_VERSION, open_regular
 from enso.host.session_scan import KnownEnd
-from enso.host.session_tail import Counters, FileChanged, lines_before
 from enso.transcript import Usage
 
 _FIRST_LINES: Final = 20

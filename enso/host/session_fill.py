@@ -161,11 +161,8 @@ class Fill:
                 batches.appendleft(batch)
                 return
             take(batch, looked)
-            self._unproven += [
-                ToLook(one.path, None, file.stamp.size, file.stamp)
-                for one, file in zip(batch, looked, strict=True)
-                if file is not None and not file.proven
-            ]
+            pairs = zip(batch, looked, strict=True)
+            self._unproven += [one for one, file in pairs if file is not None and not file.proven]
 
     def _look(self, batch: Sequence[ToLook], take: Take) -> None:
         for file in batch:

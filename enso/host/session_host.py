@@ -40,6 +40,7 @@ from enso.host.contract import (
     ThreadTree,
 )
 from enso.host.decode import decode_entry
+from enso.host.lines_before import Counters
 from enso.host.modes import fresh_mode, stored_mode
 from enso.host.open_sessions import OpenSessions
 from enso.host.pages import page_of
@@ -54,7 +55,6 @@ from enso.host.session_log import SessionLog, open_sized
 from enso.host.session_look import look_at
 from enso.host.session_pages import NotTold, PageWanted, SessionPages
 from enso.host.session_scans import SessionScans
-from enso.host.session_tail import Counters
 from enso.host.session_trash import SessionTrash
 from enso.host.session_watch import SessionWatch
 from enso.projects import Projects

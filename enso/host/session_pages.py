@@ -21,6 +21,7 @@ from enso.host.contract import StoredThread, StoredThreadPage, TurnUsage
 from enso.host.decode import ProviderNames, decode_entry
 from enso.host.file_stamp import FileStamp, stamp_of
 from enso.host.json_lines import MalformedLine, parse_line
+from enso.host.lines_before import Counters, FileChanged
 from enso.host.pages import OpenCalls, ends_in_turn, later_entries
 from enso.host.precedence import answers
 from enso.host.session_end import end_of_file
@@ -36,7 +37,7 @@ from enso.host.session_images import (
 from enso.host.session_log import open_regular
 from enso.host.session_scan import KnownEnd, ScannedFile
 from enso.host.session_spend import Spend
-from enso.host.session_tail import BranchWalk, Counters, FileChanged, Place
+from enso.host.session_tail import BranchWalk, Place
 from enso.transcript import ImagePart, TranscriptEntry, image_of
 
 KEPT_WALKS: Final = 8

@@ -6,8 +6,8 @@ from typing import Final
 
 from msgspec import UNSET
 
+from enso.host.lines_before import Counters, FileChanged, lines_before
 from enso.host.session_facts import ScannedEntry, end_of_message, scan_line
-from enso.host.session_tail import Counters, FileChanged, lines_before
 from enso.host.thread_ends import ThreadEnd
 
 _BACK_BLOCK: Final = 1 << 14

@@ -15,6 +15,7 @@ from typing import Any, BinaryIO, Final, Generic, Protocol, TypeVar
 
 from msgspec import DecodeError, Struct
 
+from enso.host.lines_before import Counters
 from enso.host.session_log import (
     CURRENT_VERSION,
     Entry,
@@ -23,7 +24,6 @@ from enso.host.session_log import (
     read_header,
     read_lines,
 )
-from enso.host.session_tail import Counters
 from enso.thread_ids import is_thread_id
 
 NOWHERE: Final = -1

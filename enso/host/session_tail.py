@@ -16,10 +16,10 @@ import msgspec
 
 from enso.host import session_images
 from enso.host.contract import fills_window
+from enso.host.lines_before import BLOCK, Counters, FileChanged
 from enso.host.session_images import Cut, cuts_around, cuts_of
 from enso.host.session_prefix import LONG, Prefix, prefix_of
 
-BLOCK: Final = 1 << 17
 _PLAIN: Final = 1 << 14
 """Bytes without a quote or an escape from which on they are not held."""
 _KEPT: Final = 1 << 12
@@ -27,19 +27,6 @@ _KEPT: Final = 1 << 12
 
 _SUMMARIES: Final = ("compaction", "branch_summary")
 _SPOKEN: Final = ("user", "assistant")
-
-
-class FileChanged(Exception):
-    """The file is not as it was when it was scanned: it is to be read anew."""
-
-
-class Counters:
-    """How much was read of files by their ends: what the shape of the work is told by."""
-
-    def __init__(self) -> None:
-        self.bytes_read = 0
-        self.lines_parsed = 0
-        self.entries_added_up = 0
 
 
 class _Message(msgspec.Struct, gc=False):
@@ -65,33 +52,6 @@ class Place(NamedTuple):
     offset: int
     length: int
     cuts: tuple[Cut, ...] = ()
-
-
-def lines_before(
-    descriptor: int, end: int, counters: Counters, size: int = BLOCK
-) -> Iterator[tuple[int, bytes]]:
-    """The lines before ``end``, where one ends, the last first: where each begins, and its bytes.
-
-    ``size`` is how much is read at once.
-    Raises ``FileChanged`` when the file is shorter than that.
-    """
-    pieces: list[bytes] = []  # of the line whose beginning was not read yet, the last first
-    while end > 0:
-        begin = max(0, end - size)
-        block = os.pread(descriptor, end - begin, begin)
-        if len(block) != end - begin:
-            raise FileChanged
-        counters.bytes_read += len(block)
-        stop = len(block)
-        while (newline := block.rfind(b"\n", 0, stop if pieces else stop - 1)) >= 0:
-            pieces.append(block[newline + 1 : stop])
-            stop = newline + 1
-            yield begin + stop, b"".join(reversed(pieces))
-            pieces.clear()
-        pieces.append(block[:stop])
-        end = begin
-    if pieces:
-        yield 0, b"".join(reversed(pieces))
 
 
 class SparseLine(NamedTuple):

@@ -28,6 +28,7 @@ from enso.host.decode import ProviderNames, decode_entry
 from enso.host.entry_text import entry_text
 from enso.host.kept_rows import KeptRows, ReadRows
 from enso.host.kept_sums import KeptSums, Summing
+from enso.host.lines_before import Counters
 from enso.host.place_rows import PLACES, PlaceRow, read_places
 from enso.host.session_log import (
     CURRENT_VERSION,
@@ -41,7 +42,6 @@ from enso.host.session_log import (
     read_session_lines,
 )
 from enso.host.session_rows import PlacedRow, RowTree, Shape
-from enso.host.session_tail import Counters
 from enso.host.session_tree import TREE_SUM, labels_of
 from enso.host.stats import STATS_SUM
 from enso.host.uncollected import uncollected

@@ -11,8 +11,8 @@ from threading import Barrier
 import pytest
 
 from enso.host.kept_rows import KeptRows
+from enso.host.lines_before import Counters
 from enso.host.session_log import read_session
-from enso.host.session_tail import Counters
 from enso.host.stats_rows import STATS
 
 HEADER = {"type": "session", "version": 3, "id": "t1", "cwd": "/shop"}

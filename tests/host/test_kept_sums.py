@@ -13,9 +13,9 @@ from enso.host.context import CONTEXT_SUM, branch_context
 from enso.host.context_walk import MeasuredContext
 from enso.host.contract import BranchContext, BranchStats
 from enso.host.kept_sums import KeptSums, Summing
+from enso.host.lines_before import Counters
 from enso.host.session_host import SessionHost
 from enso.host.session_log import Entry, branch_of, read_session
-from enso.host.session_tail import Counters
 from enso.host.session_tree import TREE_SUM, tree_of
 from enso.host.stats import STATS_SUM, branch_stats
 from tests.host.corpus import ALL, Recorded, host_over, place

@@ -21,12 +21,12 @@ from hypothesis import strategies as st
 
 from enso import wire
 from enso.host.contract import WINDOW_BYTES, StoredThreadPage
+from enso.host.lines_before import BLOCK
 from enso.host.modes import stored_mode
 from enso.host.pages import page_of
 from enso.host.runtimes.thread_settings import transcript_model
 from enso.host.session_host import SessionHost
 from enso.host.session_scans import LONG_BYTES
-from enso.host.session_tail import BLOCK
 from enso.projects import Projects
 from enso.server.messages import interrupted_tail, page_messages, transcript_to_messages
 from enso.server.status import cold_status

@@ -15,9 +15,9 @@ from msgspec import msgpack
 from enso.host.context import CONTEXT_SUM, branch_context
 from enso.host.context_rows import CONTEXT
 from enso.host.contract import BranchContext
+from enso.host.lines_before import Counters
 from enso.host.session_log import SessionLog, read_lines, read_session, read_session_lines
 from enso.host.session_rows import FileRows, RowTree, Shape, read_rows
-from enso.host.session_tail import Counters
 from enso.host.session_tree import tree_of_rows
 from enso.host.stats import stats_of_rows
 from enso.host.stats_rows import STATS

@@ -10,8 +10,9 @@ from pathlib import Path
 
 import pytest
 
+from enso.host.lines_before import Counters, lines_before
 from enso.host.session_images import cuts_around, cuts_of
-from enso.host.session_tail import Counters, SparseLine, lines_before, sparse_lines_before
+from enso.host.session_tail import SparseLine, sparse_lines_before
 
 PNG = b"\x89PNG\r\n\x1a\n\0\0\0\rIHDR" + (640).to_bytes(4, "big") + (480).to_bytes(4, "big")
 JPEG = (
