@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 from markupsafe import Markup, escape
 
 from enso import wire
-from enso.server import dialogs, looks
+from enso.server import dialogs, looks, words
 from enso.server.tool_lines import terminal_end
 
 if TYPE_CHECKING:
@@ -287,7 +287,7 @@ class FrameDrawer:
             return ""
         now = frame.model
         label = self._controls.model_label(now.provider, now.model, now.label)
-        level = self._controls.level_label(now.level if now.levels else None)
+        level = self._controls.level_label(now.level if words.thinks(now.levels) else None)
         levels = self._controls.levels(now.provider, now.model, now.levels, now.level)
         return (
             partial_of(f"model-{aim.key}", "innerHTML", label)

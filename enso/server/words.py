@@ -251,6 +251,11 @@ def levels_of(choices: Sequence[wire.ModelChoice], model: tuple[str, str]) -> Se
     return next((one.levels for one in choices if (one.provider, one.model) == model), ())
 
 
+def thinks(levels: Sequence[str]) -> bool:
+    """Whether there is a level to speak of: a model that does not think has ``off`` alone."""
+    return any(level != "off" for level in levels)
+
+
 def by_provider(
     choices: Sequence[wire.ModelChoice],
 ) -> list[tuple[str, list[wire.ModelChoice]]]:

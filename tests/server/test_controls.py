@@ -166,6 +166,8 @@ def test_a_model_changes_its_chip_and_its_levels() -> None:
             ),
         ),
     ]
+    off = told.model_copy(update={"levels": ["off"], "level": "off"})
+    assert pieces(draw(wire.ModelFrame(model=off)))[2] == ("level-k", "innerHTML", "")
     bare = told.model_copy(update={"levels": [], "level": "low"})
     assert [html for _, _, html in pieces(draw(wire.ModelFrame(model=bare)))[2:]] == ["", ""]
     assert draw(wire.ModelFrame(model=None)) == ""
