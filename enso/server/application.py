@@ -43,7 +43,7 @@ from enso.server.recent_log import RecentLog
 from enso.server.registry import ThreadRegistry
 from enso.server.render import Renderer
 from enso.server.resting import MOST_HELD
-from enso.server.security import guard
+from enso.server.security import guard, wanted_page
 from enso.server.services import Services, TrashTitles
 from enso.server.static_files import keep_versions, static_urls
 from enso.server.url_rules import MatchingRule
@@ -190,5 +190,5 @@ def _error_page(services: Services, status: int, sentence: str, whole: bool) -> 
     # A person who may not come in sees no thread's title, and a fault does not read the rail again.
     shows_rail = whole and status not in {401, 421, 500}
     rail = services.presenter.rail(Urls(), RailRequest()) if shows_rail else None
-    view = services.presenter.error(status, sentence, rail)
+    view = services.presenter.error(status, sentence, rail, wanted=wanted_page())
     return services.renderer.error(view, page=whole)

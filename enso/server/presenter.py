@@ -340,7 +340,7 @@ class Presenter:
         )
 
     @staticmethod
-    def error(status: int, sentence: str, rail: RailView | None) -> ErrorView:
+    def error(status: int, sentence: str, rail: RailView | None, *, wanted: str = "/") -> ErrorView:
         """An error as a pane, or as a line when there is no rail around it."""
         headings = {
             401: "This server asks for a token",
@@ -353,6 +353,7 @@ class Presenter:
             heading=headings.get(status, "That did not work"),
             sentence=sentence,
             rail=rail,
+            wanted=wanted,
         )
 
 

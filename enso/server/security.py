@@ -9,6 +9,8 @@ no style but the files of ``static/``.
 from __future__ import annotations
 
 import hmac
+import re
+from urllib.parse import quote
 
 from flask import Flask, Response, abort, request
 
@@ -20,6 +22,9 @@ CONTENT_SECURITY_POLICY = (
     "connect-src 'self'; form-action 'self'; base-uri 'none'; frame-ancestors 'none'"
 )
 SAFE_METHODS = frozenset({"GET", "HEAD", "OPTIONS"})
+
+_OWN_PAGE = re.compile(r"/(?!/)[!-\[\]-~]*")
+"""A path of this server and no other's: browsers read ``//``, ``/\\`` and ``/<tab>/`` as a host."""
 
 
 def guard(app: Flask, doors: Doors) -> None:
@@ -60,7 +65,7 @@ def _take_token(doors: Doors) -> Response:
         raise Refused(
             401, "token-wrong", "That is not the token that this server was started with."
         )
-    answer = Response(status=303, headers={"Location": "/"})
+    answer = Response(status=303, headers={"Location": wanted_page()})
     answer.set_cookie(
         ADMISSION_COOKIE,
         given,
@@ -70,6 +75,16 @@ def _take_token(doors: Doors) -> Response:
         path="/",
     )
     return answer
+
+
+def wanted_page() -> str:
+    """The page to open once the token was given: the one that was asked for; else the first."""
+    if request.method == "POST":
+        page = request.form.get("to", "")
+    else:
+        query = request.query_string.decode("ascii", "replace")
+        page = f"{quote(request.path)}?{query}" if query else quote(request.path)
+    return page if _OWN_PAGE.fullmatch(page) else "/"
 
 
 def with_security_headers(response: Response) -> Response:

@@ -198,6 +198,7 @@ class ErrorView:
     heading: str
     sentence: str
     rail: RailView | None
+    wanted: str = "/"  # where it goes on, once the token was given
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -173,6 +173,28 @@ def test_away_from_loopback_a_token_is_asked_for(host: FakeHost, open_client: Fl
     assert "A secret title" in open_client.get("/").text
 
 
+def test_who_gave_the_token_comes_to_the_page_they_asked_for(open_client: FlaskClient) -> None:
+    """Also after a wrong one; a fragment says where to give it; no other site is led to."""
+    asked = "/threads/a%20b?q=x&y=%C3%BC"
+    hidden = f'<input type="hidden" name="to" value="{asked.replace("&", "&amp;")}">'
+    assert hidden in open_client.get(asked).text
+    assert hidden in open_client.post("/token", data={"token": "guess", "to": asked}).text
+    partial = {"HX-Request": "true", "HX-Request-Type": "partial"}
+    assert '<a href="">Give it</a>' in open_client.get("/rail", headers=partial).text
+    for wanted, page in {
+        asked: asked,
+        "": "/",
+        "https://evil.example/": "/",
+        "//evil.example/": "/",
+        "/\\evil.example": "/",
+        "/\t/evil.example": "/",
+        "/a\r\nX: y": "/",
+        "javascript:alert(1)": "/",
+    }.items():
+        given = open_client.post("/token", data={"token": TOKEN, "to": wanted})
+        assert given.headers["Location"] == page
+
+
 def test_a_token_is_required_to_listen_elsewhere() -> None:
     """An address that other machines reach is refused without a token, in a sentence."""
     with pytest.raises(ValueError, match="ENSO_TOKEN must be set"):
