@@ -46,7 +46,7 @@ _EXIT_CODE = re.compile(r"\n*Command exited with code (-?\d{1,10})\s*\Z")
 
 @dataclass(frozen=True, slots=True)
 class Note:
-    """A few words behind the subject; ``kind`` is ``plus``, ``minus`` or empty."""
+    """A few words behind the subject; ``kind`` is ``plus``, ``minus``, ``under-way`` or empty."""
 
     text: str
     kind: str = ""
@@ -221,7 +221,8 @@ def _outcome_notes(call: wire.ToolCallPart, exit_note: str) -> tuple[Note, ...]:
         "done": exit_note,
     }
     took = duration_words(call.duration_ms) if (call.duration_ms or 0) >= 1000 else ""
-    return tuple(Note(text) for text in (took, words[call.state]) if text)
+    told = ((took, ""), (words[call.state], "under-way" if call.state == "running" else ""))
+    return tuple(Note(text, kind) for text, kind in told if text)
 
 
 def _diff_notes(diff: str) -> tuple[Note, ...]:
