@@ -182,6 +182,9 @@
       carried.set(form, { words: writtenText(message), images, replace: true });
     } else if (ctx.request.submitter?.matches("[data-fork]")) {
       carried.set(form, { draft: writtenText(form.closest("article")) });
+    } else if (form?.matches?.(".stop") && find("#pane .queue .words")) {
+      // What was queued is not said any more: it goes back to who stopped the run.
+      carried.set(form, { words: all("#pane .queue .words").map((one) => one.textContent).join("\n\n"), images: [] });
     } else carried.delete(form ?? document);
     // What was said of the last thing that a person did stands until the next: what a page asks for
     // by itself (news, images, a list drawn again) is none.

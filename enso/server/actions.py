@@ -23,7 +23,7 @@ from enso.server.refusals import Refused
 from enso.server.registry import no_directory
 from enso.server.services import Services
 from enso.server.shapes import draft_of
-from enso.server.tree_pages import drafted, gone_to, labelled
+from enso.server.tree_pages import drafted, gone_to, labelled, stopped
 from enso.transcript import Part
 
 Act = Callable[[Services, str, Any], wire.Done]
@@ -45,8 +45,9 @@ class Action:
 
 
 def _abort(services: Services, thread_id: str, _body: None) -> wire.Done:
-    services.registry.abort(thread_id)
-    return wire.Done()
+    waited = services.registry.abort(thread_id)
+    words = "\n\n".join(one.message for one in waited)
+    return wire.Done(draft=wire.Draft(message=words)) if words else wire.Done()
 
 
 def _mode(services: Services, thread_id: str, body: wire.ModeRequest) -> wire.Done:
@@ -141,7 +142,13 @@ NOT_NOW = (409, "Not now, and why.")
 NOT_STORED = (404, "No such thread is stored.")
 
 ACTIONS = (
-    Action(path="abort", summary="Stop the run in flight.", act=_abort, refusals=(NOT_NOW,)),
+    Action(
+        path="abort",
+        summary="Stop the run in flight; what was queued in it comes back as a draft.",
+        act=_abort,
+        form_answer=stopped,
+        refusals=(NOT_NOW,),
+    ),
     Action(
         path="mode",
         summary="Go into a permission mode.",

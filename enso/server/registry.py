@@ -163,13 +163,18 @@ class ThreadRegistry:
         self._generations[thread_id] = self._generations.get(thread_id, 0) + 1
         return self._generations[thread_id]
 
-    def abort(self, thread_id: str) -> None:
-        """Stop the run in flight; raises ``Refused`` when there is none."""
+    def abort(self, thread_id: str) -> Sequence[contract.QueuedPrompt]:
+        """Stop the run in flight; returns what waited to be said in it, and is not any more.
+
+        Raises ``Refused`` when there is none.
+        """
         with self.at(thread_id) as slot:
             if slot.live is None or not slot.live.busy:
                 raise Refused(409, "not-busy", "Nothing is running in this thread.")
             runtime = slot.live.hosted.runtime
+        waited = runtime.queued()
         runtime.abort()
+        return waited
 
     # -- what is done to a live thread ------------------------------------------------------------
 

@@ -119,14 +119,16 @@ def drafted(
     *,
     pane: bool = False,
     taken_back: str = "",
+    is_stopped: bool = False,
 ) -> Response:
     """The thread's page with a draft in its composer; ``pane``: what stands inside ``#pane``.
 
-    ``taken_back`` is a queued prompt that is in the draft now: the run's news of it may be late.
+    ``taken_back`` is a queued prompt that is in the draft now; ``is_stopped``: every one is;
+    the run's news of it may be late.
     """
     urls = page_urls()
     reading = services.read(thread_id)
-    waiting = tuple(one for one in reading.queue if one.id != taken_back)
+    waiting = tuple(one for one in reading.queue if not is_stopped and one.id != taken_back)
     view = services.presenter.pane(
         urls,
         replace(reading, queue=waiting),
@@ -154,6 +156,13 @@ def gone_to(services: Services, thread_id: str, done: wire.Done) -> Response | N
     if pane or (done.draft is not None and not is_htmx):
         return drafted(services, thread_id, done.draft or wire.Draft(message=""), pane=pane)
     return None
+
+
+def stopped(services: Services, thread_id: str, done: wire.Done) -> Response | None:
+    """The answer to a form that stopped a run in which something was queued: it is a draft now."""
+    if done.draft is None or HtmxRequest(request.headers).is_htmx:
+        return None
+    return drafted(services, thread_id, done.draft, is_stopped=True)
 
 
 def labelled(services: Services, thread_id: str, _done: wire.Done) -> Response | None:

@@ -116,7 +116,8 @@ class Draft(Shape):
 class Done(Shape):
     """The answer to a command that was taken; ``id`` names what it made or touched.
 
-    ``draft``: the thread was taken to before a prompt, which can be said differently.
+    ``draft``: the thread was taken to before a prompt, which can be said differently; or a run was
+    stopped in which this was queued.
     """
 
     id: str | None = left_out()

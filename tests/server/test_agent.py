@@ -91,7 +91,9 @@ def test_a_stop_closes_the_dialog_and_empties_the_queue(
         socket.until("dialog")
         client.post("/api/threads/t1/queue", json={"message": "and then", "when": "after"})
         socket.until("queue")
-        assert client.post("/api/threads/t1/abort").status_code == 202
+        stopped = client.post("/api/threads/t1/abort")
+        assert stopped.status_code == 202
+        assert stopped.json == {"draft": {"message": "and then", "images": []}}
         frames = socket.until("status", busy=False, generation=1)
     assert any(f["type"] == "dialog" and f.get("closed") == "d1" for f in frames)
     queues = [f["queue"] for f in frames if f["type"] == "queue"]

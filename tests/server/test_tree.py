@@ -402,6 +402,23 @@ def test_a_queued_prompt_that_is_taken_back_is_in_the_composer_without_scripts(
     settled(server, "t1")
 
 
+def test_what_was_queued_when_a_run_is_stopped_is_in_the_composer_without_scripts(
+    host: FakeHost, server: EnsoServer, client: FlaskClient
+) -> None:
+    """Nobody's words are lost by a stop; the page that answers says them no more as queued."""
+    held = Reply.held("Slow")
+    host.script.add(held)
+    prompt(client, "t1", "Go")
+    held.wait_until_held()
+    for text in ("<b>One</b>", "Two"):
+        client.post("/api/threads/t1/queue", json={"message": text, "when": "after"})
+    answer = client.post("/threads/t1/abort")
+    assert answer.status_code == 200
+    assert draft_in(answer.text) == "&lt;b&gt;One&lt;/b&gt;\n\nTwo"
+    assert 'class="words"' not in answer.text
+    settled(server, "t1")
+
+
 def test_the_tree_is_a_slash_command(forked: FakeHost, client: FlaskClient) -> None:
     """It leads to the page; where nothing is stored it says so."""
     answer = client.post("/threads/t1/prompt", data={"message": "/tree"})

@@ -18,6 +18,7 @@ from tests.e2e.driving.driven import (
     status_frame,
 )
 from tests.look.scenes import (
+    ASK_RUN,
     QUEUE,
     RUNNING,
     agent,
@@ -83,6 +84,17 @@ def test_what_is_queued_is_shown_and_can_be_taken_back(busy: Driven) -> None:
     expect(busy.page.locator("#queue-t1")).to_be_hidden()
 
 
+def test_what_was_queued_returns_to_who_stops_the_run(busy: Driven) -> None:
+    """A stop ends what waits; its words are in the box, before what was typed meanwhile."""
+    busy.frame(wire.QueueFrame(queue=list(QUEUE)))
+    expect(busy.page.locator("#queue-t1 li")).to_have_count(2)
+    busy.text.fill("Something else")
+    busy.page.locator(".stop button").click()
+    busy.expect_posted("/abort")
+    said = "\n\n".join(one.message for one in QUEUE)
+    expect(busy.text).to_have_value(f"{said}\nSomething else")
+
+
 def test_an_item_that_was_delivered_is_not_given_back(busy: Driven, watched: Watched) -> None:
     """The sentence stands above the composer; the box stays as it was."""
     watched.allow("404")
@@ -139,6 +151,13 @@ def test_a_tools_output_is_seen_as_it_comes_and_folds_when_it_is_done(tab: Drive
     tab.show(page_of(agent_pane(RUNNING, messages=messages, status=BUSY), quiet_rail()))
     live = tab.page.locator("#pr-t1-a8-r1")
     expect(live).to_be_hidden()
+    says = tab.page.locator(".running-tool .under-way")
+    expect(says).to_have_text(["running", "running"])
+    expect(says.first).to_be_visible()
+    tab.frame(wire.DialogFrame(dialog=ASK_RUN))
+    expect(says.first).to_be_hidden()  # the question may be about it
+    tab.frame(wire.DialogFrame(closed="d1", outcome="once"))
+    expect(says.first).to_be_visible()
     tab.frame(wire.ToolProgressFrame(message_id="a8", call_id="r1", text="\n1 < 2\n  ok"))
     expect(live).to_be_visible()
     assert live.text_content() == "\n1 < 2\n  ok"
