@@ -17,4 +17,5 @@ def coloured(code: str, language: str) -> str:
         lexer = get_lexer_by_name(language, stripnl=False, ensurenl=False)
     except ClassNotFound:
         return escapeHtml(code)
-    return highlight(code, lexer, _FORMATTER).removesuffix("\n")
+    # Lexers know a last line by its end: without one it would be a fault to many.
+    return highlight(f"{code}\n", lexer, _FORMATTER).removesuffix("\n")

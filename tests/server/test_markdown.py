@@ -247,6 +247,15 @@ DEEP_LISTS = "\n".join(f"{'  ' * level}- level {level}" for level in range(40))
 DEEP_QUOTES = "\n".join(f"{'> ' * level}quote {level}" for level in range(1, 40))
 
 
+def test_the_last_line_of_code_is_coloured_as_the_others() -> None:
+    """It ends with the code, and is no fault for that."""
+    html = render_markdown("```diff\n- old\n+ new\n```")
+    assert '<span class="z-gd">- old</span>\n<span class="z-gi">+ new</span></code>' in html
+    assert "<code>x\n\n</code>" in render_markdown("```python\nx\n\n\n```").replace(
+        '<span class="z-n">x</span>', "x"
+    )
+
+
 @pytest.mark.parametrize("deep", [DEEP_LISTS, DEEP_QUOTES, "- " * 30 + "end"])
 def test_nothing_is_left_out_of_a_text_that_goes_too_deep(deep: str) -> None:
     """Blocks before it are drawn; from it on, all is there as it was written, what follows too."""
