@@ -2,8 +2,9 @@
 
     python -m benchmarks.facts <agent directory>
 
-Prints how many sessions both list, how many differ in which fact, and why. Ends with 1 when one
-differs for a reason that is not known.
+Prints how many rows of Enso's first glance its exact look then changed, how many sessions both
+list, how many differ in which fact, and why. Ends with 1 when one differs for a reason that is not
+known.
 """
 
 from __future__ import annotations
@@ -58,12 +59,17 @@ def of_pi(agent_dir: Path) -> dict[str, Facts]:
 
 
 def of_enso(agent_dir: Path) -> dict[str, Facts]:
-    """What Enso says of each file."""
+    """What Enso says of each file, once it looked at all of them exactly."""
     with tempfile.TemporaryDirectory() as cache:
         host = host_over(agent_dir, Path(cache))
-        rows = {str(row.path): _facts(row) for row in host.list_sessions()}
+        glanced = host.list_sessions()
+        host.wait_until_proven()
+        proven = host.list_sessions()
         host.close()
-    return rows
+    before = {row.path: row for row in glanced}
+    changed = sum(before.get(row.path) != row for row in proven)
+    print(f"{changed} of {len(proven)} rows of the first glance were changed by the exact look")
+    return {str(row.path): _facts(row) for row in proven}
 
 
 def _facts(row: StoredThread) -> Facts:

@@ -60,6 +60,7 @@ def ours(work: str, agent_dir: Path) -> None:
             cache_dir=Path(cache),
         )
         thread_id = host.list_sessions()[0].id
+        host.wait_until_proven()
         before = BEFORE.get(work)
         if before is not None:
             asked = _reading(host, thread_id, before)

@@ -12,14 +12,16 @@ from __future__ import annotations
 
 import os
 import stat
-from io import BytesIO
 from typing import Final
 
+from msgspec import DecodeError, Struct
+from msgspec.json import Decoder
+
 from enso.host.file_stamp import FileStamp, stamp_by
-from enso.host.session_beginning import read_beginning
 from enso.host.session_log import CURRENT_VERSION
 from enso.host.session_look import RowFacts, RowFile, take_lines
 from enso.host.session_row_end import end_of
+from enso.host.stored_values import milliseconds
 from enso.thread_ids import is_thread_id
 
 _NEWLINE: Final = 10
@@ -39,6 +41,17 @@ _OF_USER: Final = b'","message":{"role":"user"'
 _OF_TOOL: Final = b'","message":{"role":"toolResult"'
 _REACH: Final = 160
 """Bytes of a line within which it says what it hangs on, and whose message it is."""
+
+
+class _Header(Struct, gc=False):
+    type: str
+    version: int
+    id: str
+    timestamp: str
+    cwd: str
+
+
+_decode_header = Decoder(_Header).decode
 
 
 class Glance:
@@ -98,14 +111,15 @@ class Glance:
         return os.preadv(descriptor, [self._view[left : left + size - offset]], offset)
 
     def _begun(self, size: int) -> RowFacts | None:
-        """What the first line says; ``None`` when it is no header of this version."""
-        beginning = read_beginning(BytesIO(self._view[:size]))
-        if beginning is None or beginning.consumed != size or not size:
+        """What the first line says; ``None`` when it is no header as pi writes it."""
+        try:
+            header = _decode_header(self._view[:size])
+        except (DecodeError, RecursionError):
             return None
-        header = beginning.header
-        if header.version != CURRENT_VERSION or not is_thread_id(header.id):
+        if header.type != "session" or header.version != CURRENT_VERSION:
             return None
-        return RowFacts(header.id, header.cwd, beginning.created_ms)
+        created_ms = milliseconds(header.timestamp)
+        return RowFacts(header.id, header.cwd, created_ms) if is_thread_id(header.id) else None
 
     def _take(self, facts: RowFacts, at: int, held: int) -> int:
         """Take the lines that are held; returns where the first one begins that was not taken: the

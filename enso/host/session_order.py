@@ -31,6 +31,11 @@ and one in so many of all."""
 _directory = lru_cache(maxsize=4096)(Path)  # many threads share one
 
 
+def _path(text: str) -> Path:
+    directory, _, name = text.rpartition("/")
+    return _directory(directory) / name if directory else Path(text)
+
+
 def row_of(file: RowFile) -> StoredThread | None:
     """The row; ``None`` for a file that is no thread."""
     facts = file.facts
@@ -38,7 +43,7 @@ def row_of(file: RowFile) -> StoredThread | None:
         return None
     return StoredThread(
         id=facts.id,
-        path=Path(file.path),
+        path=_path(file.path),
         cwd=_directory(facts.cwd),
         modified=datetime.fromtimestamp(modified_ms(file) / 1000, UTC),
         message_count=facts.message_count,
