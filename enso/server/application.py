@@ -190,5 +190,7 @@ def _error_page(services: Services, status: int, sentence: str, whole: bool) -> 
     # A person who may not come in sees no thread's title, and a fault does not read the rail again.
     shows_rail = whole and status not in {401, 421, 500}
     rail = services.presenter.rail(Urls(), RailRequest()) if shows_rail else None
-    view = services.presenter.error(status, sentence, rail, wanted=wanted_page())
+    # A request of which too much came is not read again.
+    wanted = wanted_page() if status == 401 else "/"
+    view = services.presenter.error(status, sentence, rail, wanted=wanted)
     return services.renderer.error(view, page=whole)

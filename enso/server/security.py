@@ -79,7 +79,7 @@ def _take_token(doors: Doors) -> Response:
 
 def wanted_page() -> str:
     """The page to open once the token was given: the one that was asked for; else the first."""
-    if request.method == "POST":
+    if request.path == "/token":
         page = request.form.get("to", "")
     else:
         query = request.query_string.decode("ascii", "replace")

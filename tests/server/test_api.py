@@ -124,6 +124,9 @@ def test_other_bodies_and_methods_have_their_own_statuses(client: FlaskClient) -
         "/api/threads/t1/prompt", data=b"x" * (33 * 1024 * 1024), content_type="application/json"
     )
     assert huge.status_code == 413
+    form = client.post("/threads/t1/prompt", data={"message": "x" * (33 * 1024 * 1024)})
+    assert form.status_code == 413
+    assert "more than this server takes at once" in form.text
 
 
 def test_images_come_back_as_they_went(
