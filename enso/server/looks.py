@@ -27,7 +27,7 @@ TAIL_WORDS: dict[str, tuple[str, str]] = {
         "The next prompt continues from here.",
     ),
     "tool-call-without-result": (
-        "The run ended while a tool was at work; its result is not known.",
+        "The run ended before this call told its result; whether it was made is not known.",
         "The next prompt continues from here.",
     ),
     "tool-result-without-reply": (

@@ -106,7 +106,7 @@ def test_a_reply_that_ended_otherwise_says_how(fields: dict[str, Any], said: str
     "tail, said",
     [
         ("unanswered-prompt", "This prompt was never answered."),
-        ("tool-call-without-result", "The run ended while a tool was at work"),
+        ("tool-call-without-result", "The run ended before this call told its result"),
         ("tool-result-without-reply", "The run ended before the model answered"),
     ],
 )

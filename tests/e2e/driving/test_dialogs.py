@@ -250,6 +250,8 @@ def test_the_waiting_page_lists_every_question_and_answers_there(tab: Driven) ->
     both = waiting(ASK_RUN, ASK_EDIT, follow_href="/threads/new/follow")
     tab.show_html(renderer.waiting(both, page=True), path="/waiting")
     tab.expect_title("(2) Waiting for you · Enso")
+    count = tab.page.locator(".pane-head .meta")
+    expect(count).to_have_text("2 questions")
     one = renderer.waiting(waiting(ASK_EDIT), page=True)
     tab.answers["/waiting"] = Answer(200, one)
     tab.page.get_by_role("group", name="May it run this command?").get_by_role(
@@ -258,6 +260,11 @@ def test_the_waiting_page_lists_every_question_and_answers_there(tab: Driven) ->
     expect(tab.page.get_by_role("group")).to_have_count(1)
     tab.expect_posted("/threads/t0/dialogs/d1", value="once")
     tab.expect_title("(1) Waiting for you · Enso")
+    expect(count).to_have_text("1 question")
+    tab.answers["/waiting"] = Answer(200, renderer.waiting(waiting(), page=True))
+    tab.page.get_by_role("button", name="Once").click()
+    expect(tab.page.locator("#waiting-list")).to_have_text("Nothing waits for you.")
+    expect(count).to_be_empty()
 
 
 # -- without scripts ------------------------------------------------------------------------------
