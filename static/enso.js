@@ -172,7 +172,13 @@
 
   // -- a new pane -------------------------------------------------------------------------------
 
-  const draftKey = () => `enso-draft-${log()?.dataset.thread}`;
+  // Every page of a new thread has an id of its own: what is typed there is kept for the next one,
+  // unless something waits for that very thread, as in an empty fork.
+  function draftKey() {
+    const own = `enso-draft-${log()?.dataset.thread}`;
+    const isNew = log()?.hasAttribute("data-fresh") && !store((storage) => storage.getItem(own));
+    return isNew ? "enso-draft-new" : own;
+  }
 
   function store(action) {
     try { return action(window.sessionStorage); } catch { return null; } // storage may be forbidden
@@ -244,8 +250,8 @@
     failed.delete(form);
     say(form, "");
     settleProject(form);
-    log()?.removeAttribute("data-fresh");
     store((storage) => storage.removeItem(draftKey()));
+    log()?.removeAttribute("data-fresh");
     pinned = true;
     toEnd();
   }

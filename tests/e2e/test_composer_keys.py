@@ -135,6 +135,28 @@ def test_a_server_that_cannot_be_reached_costs_no_text(
     enso.expect_settled()
 
 
+def test_the_draft_of_a_new_thread_waits_for_it(enso: EnsoPage, shop: Shop) -> None:
+    """A reload, another thread, Back and New lose nothing of it; sent, it is no draft any more."""
+    other = shop.place.thread(shop.place.new_id(), "Look something up", "Here.")
+    enso.open_fresh()
+    enso.text.fill("a long first prompt")
+    enso.page.reload()
+    expect(enso.text).to_have_value("a long first prompt")
+    enso.row(other.thread_id).click()
+    enso.expect_thread(other.thread_id, "Look something up")
+    expect(enso.text).to_have_value("")
+    enso.page.go_back()
+    expect(enso.text).to_have_value("a long first prompt")
+    enso.row(other.thread_id).click()
+    enso.expect_thread(other.thread_id, "Look something up")
+    enso.new_thread()
+    expect(enso.text).to_have_value("a long first prompt")
+    enso.text.press("Enter")
+    expect(enso.replies).to_have_count(1)
+    enso.new_thread()
+    expect(enso.text).to_have_value("")
+
+
 def test_a_draft_waits_in_its_thread(enso: EnsoPage) -> None:
     """What was typed and not sent is there again when its thread is, and nowhere else."""
     enso.ask("a thread with a draft")
