@@ -99,12 +99,13 @@ class Fill:
         ``glance``: other processes may glance at files of which nothing is known. What they then
         found is not proven, and unless this was stopped, ``prove`` is to be called.
         """
-        proving = False
-        self._start_helpers(files)
+        proving, helpers = False, self._worthwhile_helpers(files)
         try:
+            self._start_helpers(min(helpers, 1))  # beside them the first files would wait
             first = [f for f in files[:FIRST_FILES] if f.size <= _FIRST_BYTES or not self._helpers]
             for file in first:
                 self._look([file], self._take)
+            self._start_helpers(helpers - len(self._helpers))
             large = [file for file in files[:FIRST_FILES] if file not in first]
             later = deque(_batches([*large, *files[FIRST_FILES:]]))
             self._share(later, "glance" if glance else "look", self._take)
@@ -122,9 +123,12 @@ class Fill:
         finally:
             self._end_helpers()
 
-    def _start_helpers(self, files: Sequence[ToLook]) -> None:
+    def _worthwhile_helpers(self, files: Sequence[ToLook]) -> int:
         pays = self._most_helpers > 1 and sum(file.size for file in files) > self._pays_bytes
-        for _ in range(min(self._most_helpers, MOST_HELPERS) if pays else 0):
+        return min(self._most_helpers, MOST_HELPERS) if pays else 0
+
+    def _start_helpers(self, count: int) -> None:
+        for _ in range(count):
             with suppress(OSError):
                 self._helpers.append(_Helper())
 
