@@ -175,7 +175,8 @@
   document.addEventListener("htmx:before:request", ({ detail: { ctx } }) => {
     const form = ctx.sourceElement;
     if (form?.matches?.("[data-take-back]")) {
-      carried.set(form, { words: find(".words", form.closest("li")).textContent, images: [] });
+      const words = find(".words", form.closest("li")).textContent;
+      carried.set(form, { words, returned: [words] });
     } else if (ctx.request.submitter?.matches("[data-edit]")) {
       const message = form.closest("article");
       const images = all("figure.picture img", message).map(imageFile).filter(Boolean);
@@ -184,7 +185,8 @@
       carried.set(form, { draft: writtenText(form.closest("article")) });
     } else if (form?.matches?.(".stop") && find("#pane .queue .words")) {
       // What was queued is not said any more: it goes back to who stopped the run.
-      carried.set(form, { words: all("#pane .queue .words").map((one) => one.textContent).join("\n\n"), images: [] });
+      const returned = all("#pane .queue .words").map((one) => one.textContent);
+      carried.set(form, { words: returned.join("\n\n"), returned });
     } else carried.delete(form ?? document);
     // What was said of the last thing that a person did stands until the next: what a page asks for
     // by itself (news, images, a list drawn again) is none.
@@ -222,7 +224,9 @@
     if (!back) return;
     if (back.draft) return leaveDraft(ctx.response.headers.get("HX-Redirect"), back.draft);
     write(back.words, back);
-    attach(back.images);
+    attach(back.images ?? []);
+    const to = find("form[data-composer]");
+    for (const detail of back.returned ?? []) to?.dispatchEvent(new CustomEvent("enso:returned", { bubbles: true, detail }));
   });
 
   // -- keys: answering without the pointer, and what was written before --------------------------

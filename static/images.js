@@ -113,7 +113,25 @@
 
   // -- what is held, and what is said --------------------------------------------------------------
 
+  const MOST_KEPT = 8; // threads, and prompts, whose images are kept as long as the page is
+
+  function keep(map, key, files) {
+    map.delete(key);
+    if (files.length) map.set(key, files);
+    if (map.size > MOST_KEPT) map.delete(map.keys().next().value);
+  }
+
+  const drafts = new Map(); // thread, or "new" → the images of what was not sent there
+  const said = new WeakMap(); // form → the words that go out with the images now
+  const gone = new Map(); // what was said → the images that went with it, should it come back
+
+  function draftOf() {
+    const log = document.querySelector("[data-log]");
+    return log?.hasAttribute("data-fresh") ? "new" : log?.dataset.thread;
+  }
+
   function hold(form, files) {
+    keep(drafts, draftOf(), files);
     held.set(form, files);
     const transfer = new DataTransfer();
     for (const file of files) transfer.items.add(file);
@@ -210,10 +228,23 @@
   document.addEventListener("enso:images", ({ target, detail }) => {
     if (input(target)) add(target, detail.files, detail);
   });
+  document.addEventListener("htmx:before:request", ({ detail: { ctx } }) => {
+    const form = ctx.sourceElement;
+    if (form?.matches?.("form[data-composer]")) said.set(form, find("textarea", form).value.trim());
+  });
   document.addEventListener("enso:sent", ({ target }) => {
     if (!input(target)) return;
+    keep(gone, said.get(target), filesOf(target));
     hold(target, []);
     find("[data-left-out]", target).replaceChildren();
+  });
+  // What was queued comes back with its images.
+  document.addEventListener("enso:returned", ({ target, detail: words }) => {
+    if (input(target)) add(target, gone.get(words.trim()) ?? []);
+  });
+  document.addEventListener("htmx:after:swap", ({ detail: { ctx } }) => {
+    const form = ctx.target?.id === "pane" ? composer() : null;
+    if (form && input(form) && drafts.has(draftOf())) hold(form, drafts.get(draftOf()));
   });
   document.addEventListener("paste", (event) => {
     const form = composer();

@@ -9,6 +9,7 @@ from playwright.sync_api import BrowserContext, Page, expect
 
 from tests.e2e.conftest import Shop, Watched
 from tests.e2e.pages import EnsoPage
+from tests.e2e.places import png
 from tests.model_replies import Gate, Reply
 from tests.model_server import ModelServer
 
@@ -165,6 +166,13 @@ def test_a_draft_waits_in_its_thread(enso: EnsoPage) -> None:
     expect(enso.text).to_have_value("")
     enso.page.go_back()
     expect(enso.text).to_have_value("half a thought")
+    image = {"name": "a.png", "mimeType": "image/png", "buffer": png(9)}
+    enso.page.locator("input[data-files]").set_input_files(image)
+    expect(enso.page.locator("[data-previews] img")).to_have_count(1)
+    enso.new_thread()
+    expect(enso.page.locator("[data-previews] img")).to_have_count(0)
+    enso.page.go_back()
+    expect(enso.page.locator("[data-previews] img")).to_have_attribute("alt", "a.png")
     enso.page.reload()
     expect(enso.text).to_have_value("half a thought")
     enso.text.press("Enter")

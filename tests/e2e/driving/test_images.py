@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 from playwright.sync_api import expect
 
+from enso import wire
 from enso.images import MAX_IMAGE_BYTES
 from tests.e2e.driving.driven import TALK, Driven, quiet_rail
 from tests.look.scenes import agent_pane, png
@@ -181,6 +182,21 @@ def test_images_go_with_what_steers_a_run(busy: Driven) -> None:
     busy.text.fill("Like this")
     busy.text.press("Enter")
     busy.expect_posted("/queue", message="Like this", when="steer", images="now.png")
+
+
+def test_what_was_queued_comes_back_with_its_images(busy: Driven) -> None:
+    """Taken back, it is what it was before it was sent, beside what was added meanwhile."""
+    give(busy, "paste", picture("a.png"))
+    expect_shown(busy, "a.png")
+    busy.text.fill("Like this ")
+    busy.text.press("Alt+Enter")
+    expect_shown(busy)
+    queued = wire.QueuedPrompt(id="q1", message="Like this", when="after")
+    busy.frame(wire.QueueFrame(queue=[queued]))
+    give(busy, "paste", picture("b.png", 5, 5))
+    busy.page.get_by_role("button", name="Take back").click()
+    expect(busy.text).to_have_value("Like this")
+    expect_shown(busy, "b.png", "a.png")
 
 
 def test_without_scripts_the_field_is_a_plain_one(plain: Driven) -> None:
