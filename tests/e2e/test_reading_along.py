@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 import pytest
 from playwright.sync_api import Browser, Page, expect
 
@@ -95,6 +97,22 @@ def test_messages_are_shown_before_a_script_runs(enso: EnsoPage, shop: Shop) -> 
         "messages": WINDOW_MESSAGES,
         "scripts": False,
     }
+
+
+def test_a_first_visit_asks_for_five_things(browser: Browser, shop: Shop) -> None:
+    """The page, its style, its scripts, its sign and its follow; nothing earlier, which is far."""
+    long_thread(shop, "first-visit")
+    context = browser.new_context()
+    enso, asked = EnsoPage(context.new_page(), shop.url), list[str]()
+    enso.page.on("request", lambda one: asked.append(one.url))
+    enso.open("first-visit")
+    enso.page.wait_for_load_state("networkidle")
+    names = [re.sub(r".*/|\?.*", "", url) for url in asked]
+    told = {"rail"}  # that the thread was stored a moment ago
+    assert sorted(set(names) - told - {"enso.svg"}) == ["enso.css", "first-visit", "scripts.js"]
+    assert len(names) == len(set(names))
+    assert len(enso.sockets.opened) == 1
+    context.close()
 
 
 def test_scrolling_up_brings_earlier_messages_and_moves_nothing(enso: EnsoPage, shop: Shop) -> None:
