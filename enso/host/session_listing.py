@@ -102,7 +102,7 @@ class SessionListing:
         for the rows that a rail begins with."""
         self._asked.set()
         if self._filling is not None and not self._filled:
-            self._first_rows.wait(_MOMENT)
+            self.wait_for_first_rows()
         else:
             told = self.is_told or self._filling is not None
             self._look(everything=not told, seconds=_MOMENT)
@@ -172,6 +172,10 @@ class SessionListing:
     def is_filled(self) -> bool:
         """Whether every file was looked at."""
         return self._filled
+
+    def wait_for_first_rows(self) -> None:
+        """Wait a moment at most for the rows that a rail begins with."""
+        self._first_rows.wait(_MOMENT)
 
     def wait_until_filled(self) -> None:
         """Return once every file was looked at, or this was closed."""

@@ -80,7 +80,9 @@ class SessionWatch:
     # -- in the worker ----------------------------------------------------------------------------
 
     def _run(self, stop: threading.Event) -> None:
-        answers.wait_for_quiet(stop)  # what happens meanwhile is seen by the first comparison
+        # What happens meanwhile is seen by the first comparison.
+        answers.wait_for_quiet(stop)
+        self._listing.wait_for_first_rows()
         while not stop.is_set():
             try:
                 self._watch_once(stop)
