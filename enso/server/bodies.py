@@ -20,10 +20,15 @@ def json_body(shape: type[Shape]) -> Shape:
 
 
 def form_body(shape: type[Shape]) -> Shape:
-    """The form's fields of the shape's names; a field that is empty or not there is left to it."""
-    names = {info.alias or name for name, info in shape.model_fields.items()}
+    """The form's fields of the shape's names; a field that is not there is left to it.
+
+    So is an empty one, but where the shape must have it: there empty is what was said.
+    """
+    infos = {info.alias or name: info for name, info in shape.model_fields.items()}
     fields: dict[str, Any] = {
-        name: value for name, value in request.form.items() if name in names and value
+        name: value
+        for name, value in request.form.items()
+        if name in infos and (value or infos[name].is_required())
     }
     return _checked(lambda: shape.model_validate(fields))
 

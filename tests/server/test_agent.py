@@ -189,6 +189,9 @@ def test_a_name_is_the_title_from_then_on(
         socket.until("snapshot")
     assert "<title>Money" in client.get("/threads/t1").text
     assert client.get("/api/stored-threads").json["threads"][0]["name"] == "Money"
+    taken_away = client.post("/threads/t1/name", data={"name": ""})
+    assert (taken_away.status_code, taken_away.headers["Location"]) == (303, "/threads/t1")
+    assert "<title>Hi" in client.get("/threads/t1").text
 
 
 def test_a_fork_is_a_new_thread_up_to_that_message(host: FakeHost, client: FlaskClient) -> None:
