@@ -256,12 +256,17 @@
     toEnd();
   }
 
-  // With its first prompt a thread belongs to its project: there is nothing to choose any more.
+  // With its first prompt, or what is set before it, a thread belongs to its project: there is nothing
+  // to choose any more.
   function settleProject(form) {
     const choice = find("[data-project] select");
     if (!choice) return;
     const name = document.createElement("span");
     name.textContent = choice.selectedOptions[0]?.text ?? "";
+    // It stays said: a thread of which nothing is stored yet may be let go before its prompt.
+    const kept = document.createElement("input");
+    Object.assign(kept, { type: "hidden", name: choice.name, value: choice.value });
+    form.append(kept);
     find("#pane .meta")?.prepend(name);
     choice.closest("[data-project]").remove();
     find("textarea", form).placeholder = "Continue this thread";
@@ -333,6 +338,16 @@
     const own = new AbortController();
     ctx.request.signal = own.signal;
     ctx.request.abort = (reason) => own.abort(reason);
+  });
+
+  // What is set in a new thread begins it, in the project that is chosen by then.
+  document.addEventListener("htmx:config:request", ({ detail: { ctx } }) => {
+    const choice = ctx.sourceElement?.matches?.("form[data-menu]") && find("[data-project] select");
+    if (choice) ctx.request.body?.set(choice.name, choice.value);
+  });
+  document.addEventListener("htmx:after:request", ({ detail: { ctx } }) => {
+    const form = composer();
+    if (form && ctx.sourceElement?.matches?.("form[data-menu]") && ctx.response.status < 300) settleProject(form);
   });
 
   document.addEventListener("htmx:before:request", ({ detail: { ctx } }) => {

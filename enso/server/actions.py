@@ -54,7 +54,7 @@ def _mode(services: Services, thread_id: str, body: wire.ModeRequest) -> wire.Do
     services.registry.act(
         thread_id,
         lambda hosted: hosted.runtime.set_mode(body.mode),
-        new_session_directory=services.new_session_directory(None),
+        new_session_directory=services.new_session_directory(body.project_id),
     )
     return wire.Done()
 
@@ -63,7 +63,7 @@ def _model(services: Services, thread_id: str, body: wire.ModelRequest) -> wire.
     services.registry.act(
         thread_id,
         lambda hosted: hosted.runtime.set_model(body.provider, body.model, body.thinking_level),
-        new_session_directory=services.new_session_directory(None),
+        new_session_directory=services.new_session_directory(body.project_id),
     )
     return wire.Done()
 
@@ -84,7 +84,7 @@ def _name(services: Services, thread_id: str, body: wire.NameRequest) -> wire.Do
     services.registry.act(
         thread_id,
         lambda hosted: hosted.runtime.rename(body.name),
-        new_session_directory=services.new_session_directory(None),
+        new_session_directory=services.new_session_directory(body.project_id),
         anew=True,
     )
     return wire.Done()

@@ -60,17 +60,22 @@ class DialogAnswer(Shape):
 
 
 class ModeRequest(Shape):
-    """The permission mode to go into."""
+    """The permission mode to go into; ``project_id``: where a new thread begins."""
 
     mode: str = Field(max_length=100)
+    project_id: str | None = Field(default=None, max_length=4096)
 
 
 class ModelRequest(Shape):
-    """The model, and perhaps the thinking level, that the next prompt goes to."""
+    """The model, and perhaps the thinking level, that the next prompt goes to.
+
+    ``project_id``: where a new thread begins.
+    """
 
     provider: str = Field(max_length=500)
     model: str = Field(max_length=500)
     thinking_level: str | None = Field(default=None, max_length=50)
+    project_id: str | None = Field(default=None, max_length=4096)
 
 
 class QueueRequest(Shape):
@@ -82,9 +87,10 @@ class QueueRequest(Shape):
 
 
 class NameRequest(Shape):
-    """A thread's new name; empty takes it away."""
+    """A thread's new name; empty takes it away. ``project_id``: where a new thread begins."""
 
     name: str = Field(max_length=2000)
+    project_id: str | None = Field(default=None, max_length=4096)
 
 
 class EntryRequest(Shape):

@@ -272,6 +272,13 @@ def test_a_new_thread_goes_into_the_project_it_names(
     assert prompt(client, "t1", "Hi", projectId=str(project)).status_code == 202
     host.store("t2", user("Hi"), assistant("Hello."))
     assert prompt(client, "t2", "go on", projectId="/nowhere").status_code == 202
+    model = {"provider": "scripted", "model": "script-1"}
+    for act, body in {"mode": {"mode": "plan"}, "model": model, "name": {"name": "N"}}.items():
+        url, begins = f"/api/threads/new-{act}/{act}", {**body, "projectId": str(project)}
+        refused = client.post(url, json={**body, "projectId": "/nowhere"})
+        assert refused.status_code == 400
+        assert "/nowhere" in refused.json["error"]["message"]
+        assert client.post(url, json=begins).status_code == 202
 
 
 def test_the_rail_is_news_to_every_follow(

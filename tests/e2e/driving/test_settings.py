@@ -15,8 +15,10 @@ from tests.e2e.driving.driven import (
     quiet_rail,
 )
 from tests.look.scenes import (
+    FRESH,
     MODES,
     agent_pane,
+    composer,
     png,
     user,
 )
@@ -46,6 +48,22 @@ def test_the_mode_is_chosen_by_keys_and_told_to_every_tab(busy: Driven) -> None:
     busy.expect_no_post()
     busy.page.keyboard.press("Escape")
     busy.expect_posted("/abort")
+
+
+def test_what_is_set_in_a_new_thread_begins_it_in_its_project(tab: Driven) -> None:
+    """The chosen project goes with it and with the prompt, and is said from then on."""
+    many = composer(projects=(("/a", "api"), ("/b", "web")), project_id="/a")
+    tab.show(page_of(agent_pane(**FRESH, composer=many), quiet_rail()))
+    choice = tab.page.get_by_label("Project")
+    choice.select_option("/b")
+    tab.page.locator("button.chip.mode").click()
+    tab.page.get_by_role("button", name="plan Reads").click()
+    tab.expect_posted("/mode", mode="plan", projectId="/b")
+    expect(choice).to_have_count(0)
+    expect(tab.page.locator("#pane .meta")).to_contain_text("web")
+    tab.text.fill("Go")
+    tab.text.press("Enter")
+    tab.expect_posted("/prompt", message="Go", projectId="/b")
 
 
 def test_a_mode_that_is_not_known_is_said(held: Driven) -> None:
