@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import base64
 import json
+import random
 import struct
 import tempfile
 from collections.abc import Iterator
@@ -353,6 +354,37 @@ def test_what_is_shown_first_fills_a_window(tmp_path: Path) -> None:
         assert page.entries[0].id == first
         assert (page.message_count or 0) - (page.messages_before or 0) == count
         every_page(store, 20)
+
+
+def grown(chance: random.Random) -> Iterator[Any]:
+    """Some long thread: talk, steps of work, what is no message, torn lines, other branches."""
+    leaf, ids = None, list[str]()
+    named = {"provider": "p", "model": "m"}
+    for number in range(chance.randrange(60, 200)):
+        entry_id, kind = f"e{number}", chance.randrange(10)
+        if kind < 5:
+            step = {**named, "content": [call(f"call{number}")]}
+            yield message(f"c{number}", leaf, "assistant", **step)
+            yield result(entry_id, f"c{number}", f"call{number}")
+        elif kind < 8:
+            yield message(entry_id, leaf, ("user", "assistant", "bashExecution")[kind - 5], **named)
+        elif kind == 8:
+            yield entry("custom", entry_id, leaf, customType="x", data={})
+            yield b'{"torn'
+        leaf = entry_id if kind < 9 else chance.choice(ids or [None])
+        ids += [entry_id] if kind < 9 else []
+
+
+def test_what_is_shown_first_of_any_thread_is_as_the_whole_has_it(tmp_path: Path) -> None:
+    """Also once the way above it was read."""
+    for seed in range(12):
+        store = store_in(tmp_path / str(seed), HEADER, *grown(random.Random(seed)))
+        read = store.host.read_stored_thread("t1")
+        assert read is not None
+        whole = page_of(read, size=60, light=True)
+        assert told(store.light()) == told(whole)
+        every_page(store, 40)
+        assert told(store.light()) == told(whole)
 
 
 def test_of_images_no_more_is_passed_than_fills_a_window(tmp_path: Path) -> None:
