@@ -70,6 +70,11 @@ class OpenSessions:
         session = self._open.get(stored.id)
         return session if session is not None and session.path == stored.path else None
 
+    def empty_fork_directory(self, thread_id: str) -> Path | None:
+        """The directory of a fork that was not stored, because it holds nothing yet."""
+        fork = self._unstored_forks.get(thread_id)
+        return fork.cwd if fork is not None else None
+
     def paths(self) -> list[str]:
         """Where the open files are."""
         return [str(session.path) for session in list(self._open.values())]

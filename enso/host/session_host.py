@@ -156,6 +156,10 @@ class SessionHost:
         stored = self._listing.find(thread_id) if is_thread_id(thread_id) else None
         return stored.cwd if stored is not None else None
 
+    def empty_fork_directory(self, thread_id: str) -> Path | None:
+        """Where a fork of which nothing is stored yet will run; ``None`` for any other thread."""
+        return self._open.empty_fork_directory(thread_id)
+
     def read_stored_thread(self, thread_id: str) -> StoredThreadRead | None:
         """Read a thread cold: nothing is built or written. ``None``: no file, or not served."""
         stored = self.stored_thread(thread_id)

@@ -279,7 +279,9 @@ class Presenter:
     ) -> Composer:
         mode = reading.permission_mode
         labels = {choice.id: choice.label for choice in mode.modes}
-        there = [one for one in self._projects.all if self._projects.can_run_in(one.directory)]
+        # An empty fork runs where its thread did: there is nothing to choose.
+        to_choose = (reading.project,) if reading.project is not None else self._projects.all
+        there = [one for one in to_choose if self._projects.can_run_in(one.directory)]
         projects = [] if reading.stored else [(one.id, one.name) for one in there]
         blocked = "" if reading.model else reading.what_to_do
         if not reading.stored and not projects:

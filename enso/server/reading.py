@@ -264,11 +264,12 @@ class Reader:
     def fresh(self, thread_id: str) -> ThreadReading:
         """The reading of a thread of which nothing is stored yet."""
         readiness = self._host.readiness()
+        cwd = self._host.empty_fork_directory(thread_id)
         return ThreadReading(
             thread_id=thread_id,
             stored=False,
-            cwd=None,
-            project=None,
+            cwd=cwd,
+            project=self._projects.of(cwd) if cwd is not None else None,
             name=None,
             messages=[],
             message_count=0,

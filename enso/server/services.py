@@ -157,8 +157,9 @@ class Services:
                 return slot.live.state.cwd
         if self.belongs_elsewhere(thread_id):
             self.read(thread_id)
-        stored = self.host.stored_thread_directory(thread_id)
-        return stored if stored is not None else self.new_session_directory(project_id)()
+        known = self.host.stored_thread_directory(thread_id)
+        known = known or self.host.empty_fork_directory(thread_id)
+        return known if known is not None else self.new_session_directory(project_id)()
 
     def waiting(self) -> list[wire.WaitingDialog]:
         """Every dialog that waits for a person, oldest first."""

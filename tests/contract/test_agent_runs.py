@@ -493,6 +493,8 @@ def test_a_fork_from_the_first_prompt_is_stored_with_its_first_answer(store: Sto
     first = stored(store)[0]
     fork_id = store.host.fork("t1", first.id, "t2")
     assert store.host.stored_thread(fork_id) is None
+    assert store.host.empty_fork_directory(fork_id) == store.project
+    assert store.host.empty_fork_directory("t1") is None
     fork = Run(store.host.create_session(fork_id, never))
     fork.prompt("Otherwise")
     fork.thread.close()

@@ -218,6 +218,11 @@ class FakeHost:
         stored = self._threads.get(thread_id)
         return stored.directory if stored is not None else None
 
+    def empty_fork_directory(self, thread_id: str) -> Path | None:
+        """The directory of a fork that holds nothing."""
+        fork = self._unstored_forks.get(thread_id)
+        return fork.directory if fork is not None else None
+
     def read_stored_thread(self, thread_id: str) -> StoredThreadRead | None:
         """A stored thread's transcript; builds nothing."""
         self.asked.append(f"read {thread_id}")

@@ -201,6 +201,10 @@ def test_a_fork_is_a_new_thread_up_to_that_message(host: FakeHost, client: Flask
     assert forked.status_code == 202
     messages = client.get(f"/api/threads/{forked.json['id']}/history").json["messages"]
     assert [m["parts"][0]["content"] for m in messages] == ["One", "A"]
+    empty = client.post("/api/threads/t1/fork", json={"entryId": "u1"}).json["id"]
+    head = '<p class="meta"><span title="'
+    assert head in client.get(f"/threads/{empty}").text  # it belongs to its thread's project
+    assert head not in client.get("/").text
     assert len(client.get("/api/threads/t1/history").json["messages"]) == 4
     form = client.post("/threads/t1/fork", data={"entryId": "u2"})
     assert form.status_code == 303

@@ -78,6 +78,10 @@ class AgentHost(Protocol):
         """The directory the log under this id records, served or not; ``None`` without a log."""
         ...
 
+    def empty_fork_directory(self, thread_id: str) -> Path | None:
+        """Where a fork of which nothing is stored yet will run; ``None`` for any other thread."""
+        ...
+
     def read_stored_thread(self, thread_id: str) -> StoredThreadRead | None:
         """Read a thread cold; builds and writes nothing. ``None``: no log, or not served."""
         ...
