@@ -1,8 +1,9 @@
 """What whole readings come to, kept for the next one: a sum, and where in its file it stands.
 
 A file that did not change costs its state; one that went on from its last entry costs the lines
-that came; of any other the sum is made anew. A file in which each entry follows the one before is
-added up as it is read; where branches part, from its rows once all are there.
+that came; of any other the sum is made anew. A file is added up as it is read where each entry
+follows the one before, or one further up that the sum can go on from; any other from its rows once
+all are there.
 """
 
 from __future__ import annotations
@@ -11,14 +12,25 @@ import threading
 from array import array
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from itertools import pairwise
 from pathlib import Path
-from typing import Any, BinaryIO, Final, Generic, NamedTuple, Protocol, TypeVar
+from typing import (
+    Any,
+    BinaryIO,
+    Final,
+    Generic,
+    NamedTuple,
+    Protocol,
+    TypeVar,
+    runtime_checkable,
+)
 
 from enso.host.kept_files import KeptFiles
 from enso.host.kept_rows import FileState
 from enso.host.lines_before import Counters
 from enso.host.session_log import Header, open_regular
 from enso.host.session_rows import FileRows, PlacedRow, Shape, read_rows
+from enso.host.stretches import NOWHERE
 from enso.host.uncollected import uncollected
 
 MOST_BYTES: Final = 64 << 20
@@ -48,6 +60,16 @@ class Sum(Protocol[RowT, ToldT_co]):
         ...
 
 
+@runtime_checkable
+class PartingSum(Protocol):
+    """A sum that need not follow what was added last."""
+
+    def part(self, above: int) -> None:
+        """What comes follows the entry of this number, ``NOWHERE`` none; all are on the branch
+        that lead to the last one."""
+        ...
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Summing(Generic[RowT, AnswerT]):
     """One kind of sum: the rows it adds up; one of nothing; one of rows whose leaf has an id."""
@@ -64,42 +86,70 @@ class Summed(NamedTuple, Generic[AnswerT]):
     answer: AnswerT
 
 
-class _NotStraight(Exception):
-    """An entry does not follow the one before it, or its id was met already."""
+class _NotInOrder(Exception):
+    """An entry does not follow one before it from which the sum can go on, or its id came twice."""
 
 
-class _Straight(Generic[RowT]):
-    """Lets rows pass that follow each other, and whose ids were not met before."""
+class _InOrder(Generic[RowT]):
+    """Adds rows up, of which each follows one before it, and whose ids were not met before."""
 
-    def __init__(self, met: array[int], add: Callable[[list[RowT]], None]) -> None:
+    def __init__(
+        self, total: Sum[RowT, Any], met: array[int], earlier: FileRows[Any] | None
+    ) -> None:
+        """Behind what was added ``earlier`` each row is to follow the one before it."""
+        self._total = total
         self._met = met
-        self._add = add
-        self._new: set[int] = set()
+        self._goes_on = earlier is not None
+        self._last_id = earlier.last_id if earlier is not None else None
+        self._places: dict[str, int] = {}
+        self._new = array("q")
+        self._missing: set[str] = set()
         self.passed = 0
-        self._last_id: str | None = None
-
-    def go_on_behind(self, last_id: str | None) -> None:
-        """The first row is to follow this one; without it the first may follow anything."""
-        self._last_id = last_id
 
     def take(self, rows: list[RowT]) -> None:
-        """Take the next rows. Raises ``_NotStraight``."""
-        last_id = self._last_id
-        for row in rows:
-            if row.parent != last_id and last_id is not None:
-                raise _NotStraight
-            last_id = row.id
-        self._last_id = last_id
-        self._new.update(map(hash, [row.id for row in rows]))
+        """Take the next rows. Raises ``_NotInOrder``."""
+        if not rows:
+            return
+        ids, parents = [row.id for row in rows], [row.parent for row in rows]
+        self._places.update(zip(ids, range(self.passed, self.passed + len(ids)), strict=True))
+        self._new.extend(map(hash, ids))
+        before = [self._last_id, *ids]
+        self._last_id = before.pop()
+        if parents == before:
+            self._total.follow(rows)
+        else:
+            self._take_stretches(rows, parents, before)
         self.passed += len(rows)
-        self._add(rows)
+
+    def _take_stretches(
+        self, rows: list[RowT], parents: list[str | None], before: list[str | None]
+    ) -> None:
+        pairs = enumerate(zip(parents, before, strict=True))
+        starts = [at for at, (parent, last) in pairs if parent != last]
+        self._total.follow(rows[: starts[0]])
+        for start, end in pairwise([*starts, len(rows)]):
+            self._begin(self.passed + start, parents[start])
+            self._total.follow(rows[start:end])
+
+    def _begin(self, place: int, parent: str | None) -> None:
+        """The row at a place does not follow the one before it."""
+        above = self._places.get(parent, NOWHERE) if parent is not None else NOWHERE
+        if self._goes_on or above >= place:
+            raise _NotInOrder
+        if isinstance(self._total, PartingSum):
+            self._total.part(above)
+        elif place:
+            raise _NotInOrder
+        if parent is not None and above == NOWHERE:
+            self._missing.add(parent)
 
     def settle(self) -> None:
-        """Every row was taken. Raises ``_NotStraight``."""
-        new = self._new
-        if len(new) < self.passed or not new.isdisjoint(self._met):
-            raise _NotStraight
-        self._met.extend(new)
+        """Every row was taken. Raises ``_NotInOrder``."""
+        if len(self._places) < self.passed or not self._missing.isdisjoint(self._places):
+            raise _NotInOrder
+        if self._met and not set(self._new).isdisjoint(self._met):
+            raise _NotInOrder
+        self._met.extend(self._new)
 
 
 @dataclass(slots=True)
@@ -139,30 +189,29 @@ class KeptSums:
         with uncollected():
             try:
                 kept.state = self._add_up(kept, before, stream, kind)
-            except _NotStraight:
+            except _NotInOrder:
                 kept.state = self._add_up_rows(kept, stream, kind)
         kept.answer = kept.total.answer() if kept.total is not None else None
 
     def _add_up(
         self, kept: _Kept, before: FileState, stream: BinaryIO, kind: Summing[RowT, AnswerT]
     ) -> FileState:
-        """Add up what is new in a file, each of whose entries follows the one before."""
+        """Add up what is new in a file, in the order of its entries."""
         earlier = kept.found if before.has_grown(stream, kept.found) else None
         if earlier is None or kept.total is None:
             earlier, kept.total, kept.met = None, kind.nothing(), array("q")
-        straight = _Straight(kept.met, kept.total.follow)
-        straight.go_on_behind(earlier.last_id if earlier is not None else None)
+        in_order = _InOrder(kept.total, kept.met, earlier)
         state = FileState.of(stream)
         stream.seek(earlier.consumed if earlier is not None else 0)
-        kept.found = read_rows(stream, kind.shape, self._counters, earlier, straight.take)
-        straight.settle()
-        self._counters.entries_added_up += straight.passed
+        kept.found = read_rows(stream, kind.shape, self._counters, earlier, in_order.take)
+        in_order.settle()
+        self._counters.entries_added_up += in_order.passed
         return state.read_to(stream, kept.found)
 
     def _add_up_rows(
         self, kept: _Kept, stream: BinaryIO, kind: Summing[RowT, AnswerT]
     ) -> FileState:
-        """Add up a file whose branches part."""
+        """Add up a file from its rows, once all are there."""
         state, kept.total = FileState.of(stream), None
         stream.seek(0)
         found = kept.found = read_rows(stream, kind.shape, self._counters)

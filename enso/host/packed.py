@@ -11,19 +11,20 @@ PAGE: Final = 256
 """Values that are packed together: to look at one is to make as many."""
 
 ItemT = TypeVar("ItemT")
-Unpack = Callable[[bytes], list[ItemT]]
-"""Makes values of what ``msgspec.msgpack`` made of their rows."""
+PageT = TypeVar("PageT")
 
 _encode: Final = msgpack.Encoder().encode
 
 
-class Packed(Sequence[ItemT]):
+class Packed(Sequence[ItemT], Generic[PageT, ItemT]):
     """Values that stand in memory as bytes; a slice is a tuple. Equal to any sequence of them."""
 
     __slots__ = ("_length", "_pages", "_unpack")
 
-    def __init__(self, pages: Sequence[bytes], length: int, unpack: Unpack[ItemT]) -> None:
-        """Every page but the last holds ``PAGE`` values."""
+    def __init__(
+        self, pages: Sequence[PageT], length: int, unpack: Callable[[PageT], list[ItemT]]
+    ) -> None:
+        """Every page but the last holds ``PAGE`` values, which ``unpack`` makes of it."""
         self._pages = pages
         self._length = length
         self._unpack = unpack
@@ -62,11 +63,10 @@ class Packed(Sequence[ItemT]):
         return repr(tuple(self))
 
 
-class Packing(Generic[ItemT]):
+class Packing:
     """Packs rows as they come. A row is what ``msgspec.msgpack`` takes."""
 
-    def __init__(self, unpack: Unpack[ItemT]) -> None:
-        self._unpack = unpack
+    def __init__(self) -> None:
         self._pages: list[bytes] = []
         self._last: list[object] = []
 
@@ -78,12 +78,13 @@ class Packing(Generic[ItemT]):
         """About how many bytes are held."""
         return sum(map(len, self._pages)) + 100 * len(self._last)
 
-    def append(self, row: object) -> None:
-        """One more row."""
-        self._last.append(row)
-        if len(self._last) == PAGE:
-            self._pages.append(_encode(self._last))
-            self._last.clear()
+    def extend(self, rows: Sequence[object]) -> None:
+        """More rows."""
+        last = self._last
+        last.extend(rows)
+        while len(last) >= PAGE:
+            self._pages.append(_encode(last[:PAGE]))
+            del last[:PAGE]
 
     def replace(self, place: int, row: object) -> None:
         """Another row in the place of one."""
@@ -95,7 +96,6 @@ class Packing(Generic[ItemT]):
             rows[at] = row
             self._pages[number] = _encode(rows)
 
-    def packed(self) -> Packed[ItemT]:
-        """What was packed so far; it does not change when more comes."""
-        last = (_encode(self._last),) if self._last else ()
-        return Packed((*self._pages, *last), len(self), self._unpack)
+    def pages(self) -> tuple[bytes, ...]:
+        """What was packed so far, ``PAGE`` rows a page."""
+        return (*self._pages, _encode(self._last)) if self._last else tuple(self._pages)

@@ -8,12 +8,12 @@ what the stored entry says, whatever types its fields have.
 
 from __future__ import annotations
 
-from bisect import bisect_right
 from collections.abc import Callable, Collection, Iterable, Sequence
-from dataclasses import dataclass, field
-from typing import Any, BinaryIO, Final, Generic, Protocol, TypeVar
+from dataclasses import dataclass
+from dataclasses import field as filled
+from typing import Any, BinaryIO, Final, Generic, Protocol, TypeVar, cast
 
-from msgspec import DecodeError, Struct
+from msgspec import DecodeError, Struct, field
 
 from enso.host.lines_before import Counters
 from enso.host.session_log import (
@@ -24,10 +24,8 @@ from enso.host.session_log import (
     read_header,
     read_lines,
 )
+from enso.host.stretches import NOWHERE, Stretches
 from enso.thread_ids import is_thread_id
-
-NOWHERE: Final = -1
-"""The place of a row that there is not."""
 
 _NEWLINE: Final = 10
 _AT_ONCE: Final = 1 << 20
@@ -38,8 +36,17 @@ class StoredLine(Struct, gc=False):
     """What every reading decodes of a line."""
 
     type: str | None = None
-    id: str | None = None
-    parentId: str | None = None  # noqa: N815 - the stored key
+    id: str = ""
+    parent: str | None = field(default=None, name="parentId")
+
+
+StoredLineT = TypeVar("StoredLineT", bound=StoredLine)
+
+
+def line_itself(line: StoredLineT, entry_id: str, parent: str | None, _offset: int) -> StoredLineT:
+    """The row of a reading that takes the decoded lines as they are."""
+    line.id, line.parent = entry_id, parent
+    return line
 
 
 class WholeLine(StoredLine, gc=False, kw_only=True):
@@ -115,7 +122,7 @@ class FileRows(Generic[RowT]):
     """
 
     header: Header
-    rows: list[RowT] = field(default_factory=list[Any])
+    rows: list[RowT] = filled(default_factory=list[Any])
     consumed: int = 0
     last_id: str | None = None
     """The id of the last entry: the leaf."""
@@ -189,10 +196,20 @@ class _Walk(Generic[LineT, RowT]):
         counters.bytes_read += found.consumed - begun
 
     def _rows(self, raws: list[bytes]) -> list[RowT]:
+        lines = self._lines(raws)
+        if lines is None:  # nearly never: one of them does not fit
+            return self._rows_of(raws, [self._line(raw) for raw in raws])
+        if self._shape.row is not line_itself or not _all_usual(lines):
+            return self._rows_of(raws, lines)
+        self._found.consumed += sum(map(len, raws))
+        self._found.last_id = lines[-1].id
+        return cast("list[RowT]", lines)
+
+    def _rows_of(self, raws: list[bytes], lines: Sequence[LineT | None]) -> list[RowT]:
         found, to_row, fits = self._found, self._shape.row, self._shape.fits
         rows: list[RowT] = []
         offset, last_id, add = found.consumed, found.last_id, rows.append
-        for raw, line in zip(raws, self._lines(raws), strict=True):
+        for raw, line in zip(raws, lines, strict=True):
             if (
                 line is None
                 or not line.id
@@ -206,7 +223,7 @@ class _Walk(Generic[LineT, RowT]):
                     add(row)
             else:
                 # Nearly every entry follows the one before it: both share one text.
-                parent = line.parentId
+                parent = line.parent
                 parent = last_id if parent == last_id else parent or None
                 last_id = line.id
                 add(to_row(line, last_id, parent, offset))
@@ -214,17 +231,18 @@ class _Walk(Generic[LineT, RowT]):
         found.consumed, found.last_id = offset, last_id
         return rows
 
-    def _lines(self, raws: list[bytes]) -> Sequence[LineT | None]:
-        """The lines that fit, decoded; ``None`` for any other."""
-        decode = self._shape.decode
+    def _lines(self, raws: list[bytes]) -> list[LineT] | None:
+        """The lines decoded; ``None`` where one does not fit."""
         if not self._regular:
-            return [None] * len(raws)
+            return None
         try:
-            return list(map(decode, raws))
+            return list(map(self._shape.decode, raws))
         except (DecodeError, RecursionError):
-            return [self._line(raw) for raw in raws]
+            return None
 
     def _line(self, raw: bytes) -> LineT | None:
+        if not self._regular:
+            return None
         try:
             return self._shape.decode(raw)
         except (DecodeError, RecursionError):
@@ -243,51 +261,55 @@ class _Walk(Generic[LineT, RowT]):
         return self._shape.of_entry(entry, offset)
 
 
-class RowTree(Generic[RowT]):
+def _all_usual(lines: Sequence[StoredLine]) -> bool:
+    """Whether each is an entry whose id and parent are as they are to be."""
+    ids, parents = [line.id for line in lines], [line.parent for line in lines]
+    return all(ids) and "" not in parents and "session" not in [line.type for line in lines]
+
+
+class RowTree(Stretches, Generic[RowT]):
     """The rows of a file, each id once: where it came first, what was stored last.
 
     ``places`` is where each id is in ``rows``. ``starts`` are the places of those that do not
     follow the row before them, in order: between two of them each row follows the one before.
-    ``above`` is the place of each one's parent, ``NOWHERE`` without one. ``branch`` are the places
+    ``above`` is the place of each one's parent, ``NOWHERE`` without one. ``ranges`` are the places
     from the root to the leaf, the same branch as ``enso.host.session_log.branch_of``: nothing is
     above the first. ``leaf`` is the last of them, ``NOWHERE`` without one.
     """
 
     def __init__(self, rows: list[RowT], leaf_id: str | None) -> None:
         """Makes each id in ``rows`` unique."""
+        super().__init__()
         self.places = dict(zip([row.id for row in rows], range(len(rows)), strict=True))
         if len(self.places) < len(rows):
             rows[:] = {row.id: row for row in rows}.values()
             self.places = {row.id: place for place, row in enumerate(rows)}
         self.rows = rows
-        self.starts, self.above = self._stretches()
+        self._part()
         self.on_branch = bytearray(len(rows))
-        self._ranges = self._walked(leaf_id)
+        self.ranges = self._walked(leaf_id)
 
     @property
     def branch(self) -> list[int]:
         """The places from the root to the leaf."""
-        return [place for places in self._ranges for place in places]
+        return [place for places in self.ranges for place in places]
 
     def _place_of(self, entry_id: str | None) -> int:
         if self.rows and self.rows[-1].id == entry_id:
             return len(self.rows) - 1
         return self.places.get(entry_id, NOWHERE) if entry_id is not None else NOWHERE
 
-    def _stretches(self) -> tuple[list[int], list[int]]:
+    def _part(self) -> None:
         ids, parents = [row.id for row in self.rows], [row.parent for row in self.rows]
         pairs = enumerate(zip(ids, parents[1:], strict=False), 1)
         starts = [0] if ids else []
         starts += [at for at, (last, parent) in pairs if parent is not last and parent != last]
-        return starts, [self.places.get(parents[at] or "", NOWHERE) for at in starts]
+        for start in starts:
+            self.begin(start, self.places.get(parents[start] or "", NOWHERE))
 
     def end_of(self, stretch: int) -> int:
         """The place behind the last of a stretch."""
         return self.starts[stretch + 1] if stretch + 1 < len(self.starts) else len(self.rows)
-
-    def stretch_of(self, place: int) -> int:
-        """Which stretch holds a place: the index of its start."""
-        return bisect_right(self.starts, place) - 1
 
     def _walked(self, leaf_id: str | None) -> list[range]:
         """The stretches of the branch, from its root on."""

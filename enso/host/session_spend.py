@@ -6,16 +6,14 @@ to the last digit. Owns the fields that a scan takes of a stored ``usage``.
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any, Final
 
 from msgspec import Struct, to_builtins
 
-from enso.host.usage import UsageSum, read_usage
+from enso.host.usage import MOST_DOLLARS, MOST_TOKENS, UsageSum, read_usage
 from enso.transcript import Usage
-
-_MOST_TOKENS: Final = 2**53
-_MOST_DOLLARS: Final = 1e12
 
 
 class ScannedCost(Struct, gc=False):
@@ -47,6 +45,26 @@ def scanned_usage(value: Any) -> ScannedUsage | None:
 Counts = tuple[int, int, int, int, float, bool]
 """A usage that counts: tokens sent, got, read from a cache, written to one; dollars; all known."""
 
+Sums = tuple[int, int, int, int, float, int]
+"""A sum of them: the last is how many are not known."""
+
+NO_SUMS: Final[Sums] = (0, 0, 0, 0, 0.0, 0)
+
+
+def added(sums: Sums, more: Iterable[Counts | None]) -> Sums:
+    """A sum, and more added to it in this order."""
+    sent, got, read, written, cost, unknown = sums
+    for counts in more:
+        if counts is not None:
+            sent += counts[0]
+            got += counts[1]
+            read += counts[2]
+            written += counts[3]
+            cost += counts[4]
+            if not counts[5]:
+                unknown += 1
+    return sent, got, read, written, cost, unknown
+
 
 def counts_of_scan(stored: ScannedUsage) -> Counts:
     """A scanned usage by the one rule for what counts."""
@@ -58,11 +76,11 @@ def counts_of_scan(stored: ScannedUsage) -> Counts:
         and type(got) is int
         and type(read) is int
         and type(written) is int
-        and 0 <= sent <= _MOST_TOKENS
-        and 0 <= got <= _MOST_TOKENS
-        and 0 <= read <= _MOST_TOKENS
-        and 0 <= written <= _MOST_TOKENS
-        and 0 <= money <= _MOST_DOLLARS
+        and 0 <= sent <= MOST_TOKENS
+        and 0 <= got <= MOST_TOKENS
+        and 0 <= read <= MOST_TOKENS
+        and 0 <= written <= MOST_TOKENS
+        and 0 <= money <= MOST_DOLLARS
     ):
         return sent, got, read, written, float(money), cost is None or not cost.priceUnknown
     told = read_usage(to_builtins(stored)) or Usage()
@@ -93,8 +111,8 @@ class Spend(UsageSum):
             and isinstance(read, int)
             and isinstance(written, int)
             and min(sent, got, read, written) >= 0
-            and max(sent, got, read, written) <= _MOST_TOKENS
-            and 0 <= money <= _MOST_DOLLARS
+            and max(sent, got, read, written) <= MOST_TOKENS
+            and 0 <= money <= MOST_DOLLARS
         ):
             self.input += sent
             self.output += got

@@ -5,8 +5,9 @@ from __future__ import annotations
 from bisect import bisect_right
 from typing import Final, NamedTuple
 
-from enso.host.session_rows import NOWHERE, RowTree
-from enso.host.stats_rows import StatsRow
+from enso.host.session_rows import RowTree
+from enso.host.stats_lines import Prompt, Reply, StatsLine
+from enso.host.stretches import NOWHERE
 
 
 class Followed(NamedTuple):
@@ -22,11 +23,11 @@ _NOTHING: Final = Followed()
 class Places:
     """What each stretch of a tree follows: the nearest prompt, and the nearest answer behind it."""
 
-    def __init__(self, tree: RowTree[StatsRow]) -> None:
+    def __init__(self, tree: RowTree[StatsLine]) -> None:
         """Time grows with the rows, and with the stretches; cycles end."""
         self._tree = tree
-        self._prompts = [place for place, row in enumerate(tree.rows) if row.kind == "user"]
-        self._answers = [place for place, row in enumerate(tree.rows) if row.kind == "answer"]
+        self._prompts = _places_of(Prompt, tree.rows)
+        self._answers = _places_of(Reply, tree.rows)
         self._found: dict[int, Followed] = {}
         for stretch in range(len(tree.starts)):
             self._find(stretch)
@@ -59,6 +60,11 @@ class Places:
                 stretch = self._tree.stretch_of(above)
         for one in reversed(path):
             self._found[one] = self.at(self._tree.above[one])
+
+
+def _places_of(role: type[Prompt | Reply], rows: list[StatsLine]) -> list[int]:
+    messages = enumerate(row.message for row in rows)
+    return [at for at, message in messages if type(message) is role and rows[at].type == "message"]
 
 
 def _last(places: list[int], start: int, end: int) -> int:

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Final
+
+from msgspec import Struct
 
 from enso.host.contract import ToolStats
 from enso.transcript import Usage
@@ -14,12 +17,17 @@ Call = tuple[str, str]
 """A call: its id, and the tool's name."""
 
 
-@dataclass(slots=True)
-class Answer:
-    """An answer whose results may still come: when it was stored, and what it called."""
+class Answer(Struct, gc=False, array_like=True):
+    """An answer whose results may still come: its place, when it was stored, what it called.
 
+    ``answered``: its only call was, once. ``results`` are counted by their calls' ids where it is
+    not as simple as that.
+    """
+
+    place: int
     stored: int | None
-    calls: tuple[Call, ...]
+    calls: list[Call]
+    answered: bool = False
     results: dict[str, int] | None = None
     names: dict[str, list[str]] | None = None
 
@@ -27,10 +35,10 @@ class Answer:
         """The tool that a result is of, and whether its call had none; ``None``: no such call."""
         calls, results = self.calls, self.results
         if results is None:
-            results = self.results = {}
-            if len(calls) == 1 and calls[0][0] == call_id:  # as nearly every result
-                results[call_id] = 1
+            if not self.answered and len(calls) == 1 and calls[0][0] == call_id:
+                self.answered = True  # as nearly every result
                 return calls[0][1], True
+            results = self.results = {calls[0][0]: 1} if self.answered else {}
         names = self._names(call_id)
         if not names:
             return None
@@ -55,8 +63,8 @@ class Tool:
     """What was counted of one tool."""
 
     calls: int = 0
+    answered: int = 0
     errors: int = 0
-    unanswered: int = 0
     duration_ms: int = 0
     timed: int = 0
     usage: Usage | None = None
@@ -72,14 +80,13 @@ class ToolCounts:
     def __init__(self) -> None:
         self._tools: dict[str, Tool] = {}
 
-    def call(self, calls: tuple[Call, ...]) -> None:
+    def call(self, calls: Sequence[Call]) -> None:
         """An answer called these."""
         for _, name in calls:
             tool = self._tools.get(name)
             if tool is None:
                 tool = self._tools[name] = Tool()
             tool.calls += 1
-            tool.unanswered += 1
 
     def answered(self, answer: Answer, call_id: str, took: int | None) -> Tool | None:
         """The tool of a call of that answer, which has a result, after so many ms.
@@ -89,10 +96,9 @@ class ToolCounts:
         found = answer.take_result(call_id)
         if found is None:
             return None
-        name, is_first = found
-        tool = self._tools[name]
-        if is_first:
-            tool.unanswered -= 1
+        tool = self._tools[found[0]]
+        if found[1]:
+            tool.answered += 1
         if took is not None:
             tool.duration_ms += took
             tool.timed += 1
@@ -105,7 +111,7 @@ class ToolCounts:
                 name=name,
                 calls=tool.calls,
                 errors=tool.errors,
-                unanswered=tool.unanswered,
+                unanswered=tool.calls - tool.answered,
                 duration_ms=tool.duration_ms,
                 timed=tool.timed,
                 usage=tool.usage,

@@ -13,6 +13,9 @@ Stored = Mapping[str, Any]
 
 NOTHING: Final[Stored] = {}
 
+_EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
+_DAY_MS: Final = 86_400_000
+
 LATEST_MS: Final = 253_402_300_799_999
 """The last millisecond of the year 9999."""
 
@@ -39,15 +42,18 @@ def milliseconds(value: Any) -> int | None:
 
     A date alone is read as UTC and a time without a zone as local, as JavaScript reads them.
     """
-    return _iso_milliseconds(value) if isinstance(value, str) else count_of(value)
-
-
-def _iso_milliseconds(text: str) -> int | None:
+    if not isinstance(value, str):
+        return count_of(value)
     try:
-        moment = datetime.fromisoformat(text)
+        moment = datetime.fromisoformat(value)
         if moment.tzinfo is None:
-            moment = moment.replace(tzinfo=UTC) if len(text) <= 10 else moment.astimezone()
-        value = round(moment.timestamp() * 1000)
+            moment = moment.replace(tzinfo=UTC) if len(value) <= 10 else moment.astimezone()
+        since = moment - _EPOCH
+        milli, rest = divmod(since.microseconds, 1000)
+        if rest:
+            time = round(moment.timestamp() * 1000)
+        else:  # as nearly every stored time
+            time = since.days * _DAY_MS + since.seconds * 1000 + milli
     except (ValueError, OverflowError, OSError):
         return None
-    return value if value >= 0 else None
+    return time if time >= 0 else None

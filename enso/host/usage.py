@@ -14,8 +14,9 @@ from typing import Any, Final, cast
 
 from enso.transcript import Usage
 
-_MOST_TOKENS: Final = 2**53
-_MOST_DOLLARS: Final = 1e12
+MOST_TOKENS: Final = 2**53
+MOST_DOLLARS: Final = 1e12
+"""What more is counts as so much."""
 
 
 def read_usage(value: Any) -> Usage | None:
@@ -34,7 +35,7 @@ def read_usage(value: Any) -> Usage | None:
         output=_tokens(stored.get("output")),
         cache_read=_tokens(stored.get("cacheRead")),
         cache_write=_tokens(stored.get("cacheWrite")),
-        cost=min(_finite(money.get("total")), _MOST_DOLLARS),
+        cost=min(_finite(money.get("total")), MOST_DOLLARS),
         cost_known=money.get("priceUnknown") is not True,
     )
 
@@ -144,6 +145,6 @@ def _finite(value: Any) -> float:
 
 
 def _tokens(value: Any) -> int:
-    if type(value) is int and 0 <= value <= _MOST_TOKENS:
+    if type(value) is int and 0 <= value <= MOST_TOKENS:
         return value
-    return int(min(_finite(value), _MOST_TOKENS))
+    return int(min(_finite(value), MOST_TOKENS))

@@ -2,7 +2,7 @@
 
 Owns which rows (``enso.host.session_rows``) answer which question, and that the file still is the
 thread's. A file of version 1 or 2 is brought to version 3 as it is read: where that changes more
-than ids, it is read whole.
+than ids, it is read whole. What only one question needs is imported with it.
 """
 
 from __future__ import annotations
@@ -12,7 +12,6 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Any, BinaryIO, TypeVar
 
-from enso.host.context import CONTEXT_SUM, detail_of
 from enso.host.contract import (
     BranchContext,
     BranchRequestDetail,
@@ -42,8 +41,6 @@ from enso.host.session_log import (
     read_session_lines,
 )
 from enso.host.session_rows import PlacedRow, RowTree, Shape
-from enso.host.session_tree import TREE_SUM, labels_of
-from enso.host.stats import STATS_SUM
 from enso.host.uncollected import uncollected
 from enso.host.usage import SpendCount
 from enso.transcript import TranscriptEntry
@@ -63,14 +60,20 @@ class WholeReadings:
 
     def stats(self, stored: StoredThread) -> BranchStats | None:
         """What the thread used."""
+        from enso.host.stats import STATS_SUM  # noqa: PLC0415
+
         return self._summed(stored, STATS_SUM)
 
     def tree(self, stored: StoredThread) -> ThreadTree | None:
         """Every branch of it."""
+        from enso.host.session_tree import TREE_SUM  # noqa: PLC0415
+
         return self._summed(stored, TREE_SUM)
 
     def context(self, stored: StoredThread) -> BranchContext | None:
         """The context of every request of the branch."""
+        from enso.host.context import CONTEXT_SUM  # noqa: PLC0415
+
         measured = self._summed(stored, CONTEXT_SUM)
         return measured.context if measured is not None else None
 
@@ -79,6 +82,8 @@ class WholeReadings:
 
         ``None`` also for one that the branch does not have.
         """
+        from enso.host.context import CONTEXT_SUM, detail_of  # noqa: PLC0415
+
         measured, found = self._summed(stored, CONTEXT_SUM), self._placed(stored)
         reach = measured.reach(request) if measured is not None else None
         if measured is None or found is None or reach is None:
@@ -227,6 +232,8 @@ class _Transcript:
 
     def told(self, stored: StoredThread, skipped: int) -> StoredThreadRead:
         """The branch of what was taken; to be asked once."""
+        from enso.host.session_tree import labels_of  # noqa: PLC0415
+
         branch: list[TranscriptEntry] = []
         entry_id = self._leaf_id
         while entry_id is not None and (placed := self._decoded.pop(entry_id, None)) is not None:

@@ -12,8 +12,8 @@ import pytest
 
 from enso.host.kept_rows import KeptRows
 from enso.host.lines_before import Counters
+from enso.host.place_rows import PLACES
 from enso.host.session_log import read_session
-from enso.host.stats_rows import STATS
 
 HEADER = {"type": "session", "version": 3, "id": "t1", "cwd": "/shop"}
 
@@ -36,10 +36,12 @@ def path(tmp_path: Path) -> Path:
 
 def ids(kept: KeptRows, path: Path) -> list[str]:
     """The ids of the rows now; they are those of the whole reading."""
-    read, log = kept.read(path, STATS), read_session(path)
+    read, log = kept.read(path, PLACES), read_session(path)
     assert read is not None
     assert log is not None
-    assert read.rows == STATS.rows_of(log.entries)
+    assert [(row.id, row.parent) for row in read.rows] == [
+        (entry["id"], entry["parentId"]) for entry in log.entries
+    ]
     return [row.id for row in read.rows]
 
 
@@ -100,7 +102,7 @@ def test_who_asks_at_once_waits_for_one_reading(path: Path) -> None:
 
     def ask() -> int:
         together.wait()
-        read = kept.read(path, STATS)
+        read = kept.read(path, PLACES)
         return len(read.rows) if read is not None else 0
 
     with ThreadPoolExecutor(8) as workers:
@@ -112,7 +114,7 @@ def test_who_asks_at_once_waits_for_one_reading(path: Path) -> None:
 def test_no_more_is_kept_than_is_said(tmp_path: Path, path: Path) -> None:
     """The file that was looked at longest ago is let go."""
     counters = Counters()
-    kept = KeptRows(counters, most_bytes=3000)
+    kept = KeptRows(counters, most_bytes=1000)
     other = tmp_path / "other.jsonl"
     other.write_bytes(path.read_bytes())
     for asked in (path, other, other, path):
@@ -125,9 +127,9 @@ def test_what_is_no_session_has_no_rows(tmp_path: Path) -> None:
     kept = KeptRows(Counters())
     path = tmp_path / "notes.jsonl"
     with pytest.raises(FileNotFoundError):
-        kept.read(path, STATS)
+        kept.read(path, PLACES)
     path.write_text('{"type":"note"}\n')
-    assert kept.read(path, STATS) is None
-    assert kept.read(path, STATS) is None
+    assert kept.read(path, PLACES) is None
+    assert kept.read(path, PLACES) is None
     path.write_text(json.dumps(HEADER) + "\n" + line(0))
     assert ids(kept, path) == ["e0"]

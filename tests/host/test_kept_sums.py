@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import random
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -159,6 +160,42 @@ def test_no_more_is_kept_than_is_said(tmp_path: Path, path: Path) -> None:
     for one in (path, other, other, path):
         assert sums.read(one, STATS_SUM) is not None
     assert counters.entries_added_up == 3 * 600
+
+
+def told_of(line: str, chance: random.Random) -> dict[str, Any]:
+    """A line's entry, now and then damaged: its values of other types, or without its usage."""
+    entry = json.loads(line)
+    if chance.random() < 0.2:
+        at = chance.choice([entry, entry["message"]])
+        at[chance.choice([*at, "durationMs", "usage"])] = chance.choice(
+            [None, 7, -1.5, "x", [], {}]
+        )
+    return entry
+
+
+@pytest.mark.parametrize("seed", range(20))
+def test_branches_are_added_up_as_they_are_read_and_come_to_the_same(path: Path, seed: int) -> None:
+    """As from the tree of the whole file: whatever follows what, and whatever is damaged."""
+    chance = random.Random(seed)
+    entries = [told_of(line(number), chance) for number in range(60)]
+    for number, entry in enumerate(entries):
+        if chance.random() < 0.15:
+            entry["parentId"] = f"e{chance.randrange(number + 1)}" if seed % 4 else "missing"
+    if seed % 5 == 0:
+        entries.append(dict(chance.choice(entries), parentId="e59"))
+        chance.shuffle(entries)
+    path.write_text("\n".join(map(json.dumps, [HEADER, *entries])) + "\n")
+    log, summed = read_session(path), KeptSums(Counters()).read(path, STATS_SUM)
+    assert log is not None
+    assert summed is not None
+    assert summed.answer == branch_stats(log.entries, log.entries[-1]["id"])
+
+
+def test_a_file_whose_branches_part_is_read_once(asked: Asked) -> None:
+    """Where each entry comes behind the one that it follows."""
+    for number in range(600, 640):
+        asked.append(line(number, parent=number - 7))
+    assert asked.cost() == (641, 640)
 
 
 def context_of(entries: list[Entry], leaf_id: str) -> BranchContext:

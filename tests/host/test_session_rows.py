@@ -20,7 +20,7 @@ from enso.host.session_log import SessionLog, read_lines, read_session, read_ses
 from enso.host.session_rows import FileRows, RowTree, Shape, read_rows
 from enso.host.session_tree import tree_of_rows
 from enso.host.stats import stats_of_rows
-from enso.host.stats_rows import STATS
+from enso.host.stats_lines import STATS
 from enso.host.tree_rows import TREE
 from tests.host.corpus import ALL, Recorded
 
