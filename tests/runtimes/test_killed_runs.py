@@ -115,6 +115,18 @@ def test_killed_while_a_tool_runs(killing: Killing, server: ModelServer) -> None
     assert "No result provided" in killing.resume(thread)
 
 
+def test_a_command_ends_with_a_killed_server(killing: Killing, server: ModelServer) -> None:
+    """It is ended whole, with what it started: nobody would ever hear of it again."""
+    lives = killing.root / "lives"
+    os.mkfifo(lives)
+    held = 'exec 3> lives; echo $$ >&3; echo up; (trap "" TERM; sleep 60) & wait'
+    server.script([Reply(tools=[call("bash", command=held)])])
+    with subprocess.Popen(["cat", lives], stdout=subprocess.PIPE, text=True) as reader:
+        killing.kill("progress", mode="auto")
+        told, _ = reader.communicate(timeout=20)  # ends when the last that has it open does
+    assert int(told) > 0
+
+
 def test_killed_while_a_person_is_asked(killing: Killing, server: ModelServer) -> None:
     """The question is gone with the process, and nothing answered it: the call has no result."""
     server.script([Reply(tools=[call("bash", command="touch ran")])])

@@ -2,9 +2,10 @@
 
 A program that ends with its input needs nobody to end it, but the commands that it runs may go on.
 So the keeper holds the input open as well: when Enso is gone, however it went, it first looks which
-commands run, and then lets the input close. Each kept process costs Enso nothing but two handles;
-the keeper is started with the first. Where the system has no handles for processes (other than
-Linux) there is no keeper: programs still end with their input.
+commands run, and then lets the input close. A program that has no input is ended at once. Each kept
+process costs Enso nothing but two handles; the keeper is started with the first. Where the system
+has no handles for processes (other than Linux) there is no keeper: programs still end with their
+input.
 """
 
 from __future__ import annotations
@@ -40,10 +41,11 @@ class Keeper:
         self._door: socket.socket | None = None
         self._process: subprocess.Popen[bytes] | None = None
 
-    def keep(self, pid: int, input_handle: int) -> int:
+    def keep(self, pid: int, input_handle: int | None) -> int:
         """Have a child ended, should Enso be gone before ``release``; its number there.
 
-        The child must not have been waited for. ``input_handle`` is Enso's end of its input.
+        The child must not have been waited for. ``input_handle`` is Enso's end of its input, if it
+        has one.
         """
         number = next(self._numbers)
         if not hasattr(os, "pidfd_open") or not Path("/proc").is_dir():
@@ -51,7 +53,8 @@ class Keeper:
         with contextlib.suppress(OSError):
             handle = os.pidfd_open(pid)
             try:
-                self._tell(b"keep %d %d" % (number, pid), handle, input_handle)
+                inputs = [] if input_handle is None else [input_handle]
+                self._tell(b"keep %d %d" % (number, pid), handle, *inputs)
             finally:
                 os.close(handle)
         return number

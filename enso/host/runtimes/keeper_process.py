@@ -1,9 +1,10 @@
 """The process that outlives a killed Enso, and ends the programs that it kept; see ``keeper``.
 
-Its input is a socket: ``keep NUMBER PID`` comes with two handles, of the process and of its input,
-``release NUMBER`` gives them up, and the end of the socket is Enso's. Its argument is how many
-seconds a program may take to end when its input closes. What it signals it knows by handles that it
-got, or took while the program that started it still ran: never another process with the same id.
+Its input is a socket: ``keep NUMBER PID`` comes with a handle of the process and, where it has one,
+of its input, ``release NUMBER`` gives them up, and the end of the socket is Enso's. Its argument is
+how many seconds a program may take to end when its input closes. What it signals it knows by
+handles that it got, or took while the program that started it still ran: never another process with
+the same id.
 """
 
 from __future__ import annotations
@@ -26,11 +27,21 @@ _SIGNALLED_SECONDS: Final = 1.0
 
 @dataclass(frozen=True, slots=True)
 class Kept:
-    """A program: its id, and the handles of its process and of its input."""
+    """A program: its id, and the handles of its process and of its input, if it has one."""
 
     pid: int
     process: int
-    input: int
+    input: int | None = None
+
+    def let_go(self) -> None:
+        """Close the handles."""
+        os.close(self.process)
+        self.close_input()
+
+    def close_input(self) -> None:
+        """Let the input end."""
+        if self.input is not None:
+            os.close(self.input)
 
 
 def main() -> None:
@@ -43,8 +54,7 @@ def main() -> None:
             if word == b"keep":
                 kept[int(number)] = Kept(int(pid[0]), *handles)
             elif (released := kept.pop(int(number), None)) is not None:
-                os.close(released.process)
-                os.close(released.input)
+                released.let_go()
     end(kept.values(), float(sys.argv[1]))
 
 
@@ -61,8 +71,10 @@ def end(kept: Iterable[Kept], patience: float) -> None:
     programs = list(kept)
     commands = [handle for program in programs for handle in commands_of(program)]
     for program in programs:
-        os.close(program.input)
-    left = _after([program.process for program in programs], patience)
+        program.close_input()
+    told = [program.process for program in programs if program.input is not None]
+    left = [program.process for program in programs if program.input is None]
+    left = _running(left) + _after(told, patience)
     commands += [
         handle for program in programs if program.process in left for handle in commands_of(program)
     ]

@@ -1,7 +1,8 @@
 """One shell command: started apart, followed until it is over, ended whole when it must be.
 
 The command has a session of its own, no input, and one pipe for both of its outputs. It is over
-when its shell is: what it left running in the background may hold the pipe, and is let be.
+when its shell is: what it left running in the background may hold the pipe, and is let be. Should
+Enso be killed while it runs, the keeper ends it.
 """
 
 from __future__ import annotations
@@ -21,6 +22,7 @@ from typing import Final
 
 from enso.host.runtimes.builtin.tools.background_output import keep_reading
 from enso.host.runtimes.builtin.tools.workers import Cancellation
+from enso.host.runtimes.keeper import Keeper
 from enso.host.runtimes.process_tree import MARK, Command, end_commands
 
 QUIET_SECONDS: Final = 0.2
@@ -76,10 +78,12 @@ def end_running_commands() -> None:
         commands = list(_commands)
     if commands:
         end_commands(commands)
+    _keeper.close()
 
 
 _lock = threading.Lock()
 _commands: set[Command] = set()
+_keeper = Keeper()
 atexit.register(end_running_commands)
 
 
@@ -102,7 +106,7 @@ def _started(shell: Shell) -> Generator[tuple[subprocess.Popen[bytes], Command, 
         raise
     finally:
         os.close(writing)
-    command = Command(process.pid, mark)
+    command, kept = Command(process.pid, mark), _keeper.keep(process.pid, None)
     with _lock:
         _commands.add(command)
     try:
@@ -113,6 +117,7 @@ def _started(shell: Shell) -> Generator[tuple[subprocess.Popen[bytes], Command, 
     finally:
         keep_reading(reading)
         process.wait()
+        _keeper.release(kept)
         with _lock:
             _commands.discard(command)
 
