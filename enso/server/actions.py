@@ -283,12 +283,14 @@ def page_blueprint(services: Services) -> Blueprint:
 
     @forms.post("/threads/<thread_id>/dialogs/<dialog_id>")
     def dialog(thread_id: str, dialog_id: str) -> Response:  # pyright: ignore[reportUnusedFunction]
+        """Answer a question; a plain form comes back to its thread."""
         body = form_body(wire.DialogAnswer)
         answer_dialog(services, checked_id(thread_id), dialog_id, body)
         return done_at(page_urls().thread(thread_id))
 
     @forms.post("/threads/<thread_id>/queue/<item_id>/take-back")
     def take(thread_id: str, item_id: str) -> Response:  # pyright: ignore[reportUnusedFunction]
+        """Take back what was queued; a plain form gets its words again."""
         item = take_back(services, checked_id(thread_id), item_id)
         if HtmxRequest(request.headers).is_htmx:
             return done_at(page_urls().thread(thread_id))
@@ -317,11 +319,13 @@ def json_blueprint(services: Services) -> Blueprint:
 
     @api.post("/threads/<thread_id>/dialogs/<dialog_id>")
     def dialog(thread_id: str, dialog_id: str) -> Response:  # pyright: ignore[reportUnusedFunction]
+        """Answer a question."""
         body = json_body(wire.DialogAnswer)
         return answer(answer_dialog(services, checked_id(thread_id), dialog_id, body))
 
     @api.post("/threads/<thread_id>/queue/<item_id>/take-back")
     def take(thread_id: str, item_id: str) -> Response:  # pyright: ignore[reportUnusedFunction]
+        """Take back what was queued."""
         return answer(take_back(services, checked_id(thread_id), item_id))
 
     return api

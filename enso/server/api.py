@@ -68,12 +68,14 @@ def blueprint(services: Services) -> Blueprint:
 def _add_listings(api: Blueprint, services: Services) -> None:
     @api.get("/openapi.json")
     def openapi() -> Response:  # pyright: ignore[reportUnusedFunction]
+        """The description of these routes."""
         from enso.server.openapi import openapi_document  # noqa: PLC0415
 
         return Response(openapi_document(), mimetype="application/json")
 
     @api.get("/stored-threads")
     def stored_threads() -> Response:  # pyright: ignore[reportUnusedFunction]
+        """The stored threads; 400 for a query that is too long."""
         query = request.args.get("q", "")
         if len(query) > MAX_QUERY:
             raise Refused(400, "query-too-long", f"A query has at most {MAX_QUERY} characters.")
@@ -82,14 +84,17 @@ def _add_listings(api: Blueprint, services: Services) -> None:
 
     @api.get("/models")
     def models() -> Response:  # pyright: ignore[reportUnusedFunction]
+        """The models that a prompt could go to."""
         return json_answer(wire.Models(models=model_choices(services.host)))
 
     @api.get("/waiting")
     def waiting() -> Response:  # pyright: ignore[reportUnusedFunction]
+        """Every open question."""
         return json_answer(wire.Waiting(dialogs=services.waiting()))
 
     @api.get("/threads")
     def threads() -> Response:  # pyright: ignore[reportUnusedFunction]
+        """The live threads."""
         summaries: list[wire.ThreadSummary] = []
         for thread_id in services.registry.live_ids():
             with services.registry.at(thread_id) as slot:
@@ -102,6 +107,7 @@ def _add_listings(api: Blueprint, services: Services) -> None:
 def _add_readings(api: Blueprint, services: Services) -> None:
     @api.get("/threads/<thread_id>")
     def thread(thread_id: str) -> Response:  # pyright: ignore[reportUnusedFunction]
+        """A live thread in full; 404 for any other."""
         if not thread_ids.is_thread_id(thread_id):
             raise Refused(404, "malformed-id", thread_ids.refused_id_sentence(thread_id))
         with services.registry.at(thread_id) as slot:
@@ -113,45 +119,53 @@ def _add_readings(api: Blueprint, services: Services) -> None:
 
     @api.get("/threads/<thread_id>/commands")
     def commands(thread_id: str) -> Response:  # pyright: ignore[reportUnusedFunction]
+        """The slash commands of a thread."""
         found = services.commands(checked_id(thread_id))
         return json_answer(wire.Commands(commands=[command_shape(command) for command in found]))
 
     @api.get("/threads/<thread_id>/context")
     def context(thread_id: str) -> Response:  # pyright: ignore[reportUnusedFunction]
+        """What the model was shown at each request, in sizes."""
         from enso.server.contexts import read_context  # noqa: PLC0415
 
         return json_answer(read_context(services, thread_id))
 
     @api.get("/threads/<thread_id>/context/<request_id>")
     def detail(thread_id: str, request_id: str) -> Response:  # pyright: ignore[reportUnusedFunction]
+        """One request, element by element."""
         from enso.server.contexts import read_request  # noqa: PLC0415
 
         return json_answer(read_request(services, thread_id, request_id))
 
     @api.get("/threads/<thread_id>/entries/<path:entry_id>")
     def entry(thread_id: str, entry_id: str) -> Response:  # pyright: ignore[reportUnusedFunction]
+        """One entry as it is stored."""
         from enso.server.contexts import read_entry  # noqa: PLC0415
 
         return json_answer(read_entry(services, thread_id, entry_id))
 
     @api.get("/threads/<thread_id>/history")
     def history(thread_id: str) -> Response:  # pyright: ignore[reportUnusedFunction]
+        """A thread's messages, live or not."""
         return json_answer(services.read(thread_id).history())
 
     @api.get("/threads/<thread_id>/stats")
     def stats(thread_id: str) -> Response:  # pyright: ignore[reportUnusedFunction]
+        """What a thread used."""
         return json_answer(services.stats(thread_id))
 
 
 def _add_trees(api: Blueprint, services: Services) -> None:
     @api.get("/threads/<thread_id>/tree")
     def tree(thread_id: str) -> Response:  # pyright: ignore[reportUnusedFunction]
+        """A window of a thread's tree."""
         return json_answer(read_window(services, checked_id(thread_id)))
 
 
 def _add_commands(api: Blueprint, services: Services) -> None:
     @api.post("/threads/<thread_id>/prompt")
     def prompt(thread_id: str) -> Response:  # pyright: ignore[reportUnusedFunction]
+        """Start a run: 202 with its generation."""
         body = json_body(wire.PromptRequest)
         done = start_prompt(
             services,

@@ -100,28 +100,41 @@ class EnsoServer:
             publish=press.publish,
             rail_changed=self._news.report,
         )
-        rail = Rail(host=host, registry=self.registry, projects=projects)
-        self.services = Services(
+        self.services = self._services(projects, press, renderer, limits, doors, settings or {})
+        self.services.log.attach()
+        self._news.start()
+        self._logs.start()
+        self._unwatch = host.on_change(self._logs.report)
+        self.app = _flask(self.services, doors)
+
+    def _services(
+        self,
+        projects: Projects,
+        press: Press,
+        renderer: Renderer,
+        limits: Limits,
+        doors: Doors,
+        settings: Mapping[str, Any],
+    ) -> Services:
+        """What the routes are given."""
+        host, registry = self._host, self.registry
+        rail = Rail(host=host, registry=registry, projects=projects)
+        return Services(
             host=host,
             projects=projects,
-            registry=self.registry,
-            reader=Reader(host=host, registry=self.registry, projects=projects),
+            registry=registry,
+            reader=Reader(host=host, registry=registry, projects=projects),
             rail=rail,
-            presenter=Presenter(host=host, registry=self.registry, rail=rail, projects=projects),
+            presenter=Presenter(host=host, registry=registry, rail=rail, projects=projects),
             press=press,
             renderer=renderer,
             trash=TrashTitles(),
             sockets=threading.BoundedSemaphore(limits.follows),
             heartbeat_seconds=limits.heartbeat_seconds,
             log=RecentLog(),
-            settings=settings or {},
+            settings=settings,
             own_secrets=(doors.token,) if doors.token else (),
         )
-        self.services.log.attach()
-        self._news.start()
-        self._logs.start()
-        self._unwatch = host.on_change(self._logs.report)
-        self.app = _flask(self.services, doors)
 
     def _logs_changed(self, thread_ids: frozenset[str]) -> None:
         self.registry.log_changed(thread_ids)

@@ -36,23 +36,25 @@ def _answered(thread_id: str, done: SlashDone) -> Response:
     return Response(status=202, headers={"HX-Push-Url": target})
 
 
+def _prompt_from_form(services: Services, thread_id: str) -> Response:
+    """Start a run with what a form holds; raises ``Refused``."""
+    form = request.form
+    images, names = uploaded(request.files.getlist("images"))
+    done = start_prompt(
+        services,
+        thread_id,
+        message=form.get("message", ""),
+        images=images,
+        image_names=names,
+        prompt_id=form.get("promptId", "")[:200] or None,
+        project_id=form.get("projectId", "") or None,
+    )
+    return _answered(thread_id, done)
+
+
 def blueprint(services: Services) -> Blueprint:
     """The routes of this module over one server's parts."""
     commands = Blueprint("commands", __name__)
-
-    def prompt_from_form(thread_id: str) -> Response:
-        form = request.form
-        images, names = uploaded(request.files.getlist("images"))
-        done = start_prompt(
-            services,
-            thread_id,
-            message=form.get("message", ""),
-            images=images,
-            image_names=names,
-            prompt_id=form.get("promptId", "")[:200] or None,
-            project_id=form.get("projectId", "") or None,
-        )
-        return _answered(thread_id, done)
 
     def refused_form(thread_id: str, refused: Refused) -> Response:
         """A plain form's refusal: the thread's page, with what was typed still in it."""
@@ -73,7 +75,7 @@ def blueprint(services: Services) -> Blueprint:
     def prompt(thread_id: str) -> Response:  # pyright: ignore[reportUnusedFunction]
         """Start a run; a refused plain form comes back with what was typed."""
         try:
-            return prompt_from_form(thread_id)
+            return _prompt_from_form(services, thread_id)
         except Refused as refused:
             if HtmxRequest(request.headers).is_htmx or not thread_ids.is_thread_id(thread_id):
                 raise
@@ -81,6 +83,7 @@ def blueprint(services: Services) -> Blueprint:
 
     @commands.post("/prepare")
     def prepare() -> Response:  # pyright: ignore[reportUnusedFunction]
+        """Somebody begins to type: load what a prompt needs."""
         services.host.prepare()
         return Response(status=204)
 

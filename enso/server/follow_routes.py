@@ -23,8 +23,10 @@ def register(app: Flask, services: Services) -> None:
 
     @app.route("/threads/<path:thread_id>/follow", websocket=True)
     def follow_as_html(thread_id: str) -> Response:  # pyright: ignore[reportUnusedFunction]
+        """The frames of a thread as fragments for htmx."""
         return follow(thread_id, "html")
 
     @app.route("/api/threads/<path:thread_id>/follow", websocket=True)
     def follow_as_json(thread_id: str) -> Response:  # pyright: ignore[reportUnusedFunction]
+        """The same frames as JSON."""
         return follow(thread_id, "json")

@@ -32,10 +32,12 @@ def guard(app: Flask, doors: Doors) -> None:
 
     @app.before_request
     def check() -> Response | None:  # pyright: ignore[reportUnusedFunction]
+        """Let in who may come in."""
         return _check(doors)
 
     @app.after_request
     def add_headers(response: Response) -> Response:  # pyright: ignore[reportUnusedFunction]
+        """Say what a browser may do with it."""
         return with_security_headers(response)
 
 

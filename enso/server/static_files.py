@@ -81,6 +81,7 @@ def keep_versions(app: Flask, directory: Path) -> None:
 
     @app.get(f"/static/{JOINED}")
     def scripts() -> Response:  # pyright: ignore[reportUnusedFunction]
+        """All scripts as one file."""
         return Response(joined_scripts(directory), mimetype="text/javascript")
 
     @app.after_request

@@ -23,6 +23,7 @@ def blueprint(services: Services) -> Blueprint:
 
     @agui.post("/agui")
     def run() -> Response:  # pyright: ignore[reportUnusedFunction]
+        """A run as a stream of events, which goes on when its client leaves."""
         from enso.server.agui.run import open_run  # noqa: PLC0415 - only who speaks it loads it
 
         opened = open_run(services, _asked())
