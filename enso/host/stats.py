@@ -16,7 +16,8 @@ from enso.host.session_log import Entry
 from enso.host.session_rows import RowTree
 from enso.host.stats_lines import STATS, Prompt, StatsLine
 from enso.host.stats_places import Followed, Places
-from enso.host.stats_sum import StatsSum, prompted
+from enso.host.stats_sum import StatsSum
+from enso.host.stats_walk import prompted
 from enso.host.stored_values import Stored
 from enso.host.stretches import NOWHERE
 

@@ -12,9 +12,8 @@ from typing import Final, NamedTuple
 
 from msgspec import Struct, msgpack
 
-from enso.host.contract import RequestKind, RequestOutcome, RequestStats
 from enso.host.packed import Packed, Packing
-from enso.host.session_spend import NO_SUMS, Counts, Sums, added, usage_of_counts
+from enso.host.session_spend import NO_SUMS, Counts, Sums, added
 from enso.host.stats_tools import Answer
 from enso.host.stretches import NOWHERE, Stretches
 
@@ -37,34 +36,22 @@ class Prompted(NamedTuple):
 
 
 class Request(Struct, array_like=True, gc=False):
-    """A request as it is gathered and packed. ``place`` is its entry's among the gathered."""
+    """A request as it is gathered and packed.
+
+    ``place`` is that of its entry, counted from the first entry of its span. ``kind`` and
+    ``outcome`` are those of ``enso.host.contract.RequestStats``.
+    """
 
     entry_id: str
-    kind: RequestKind
+    kind: str
     at: int | None
     provider: str
     model: str
     counts: Counts | None
     duration_ms: int | None
     tool_calls: int
-    outcome: RequestOutcome
+    outcome: str
     place: int
-
-    def stats(self, turn: int) -> RequestStats:
-        """In a turn; off the branch with the complement (``~``) of its number."""
-        return RequestStats(
-            entry_id=self.entry_id,
-            kind=self.kind,
-            on_branch=turn >= 0,
-            turn=turn if turn >= 0 else ~turn,
-            at=self.at,
-            provider=self.provider,
-            model=self.model,
-            usage=usage_of_counts(self.counts) if self.counts is not None else None,
-            duration_ms=self.duration_ms,
-            tool_calls=self.tool_calls,
-            outcome=self.outcome,
-        )
 
 
 _unpack = msgpack.Decoder(list[Request]).decode
@@ -116,23 +103,26 @@ class Span(Struct, gc=False):
     answers: bytes = b""
     """Its answers, packed."""
 
-    def take(self, requests: Sequence[Request], ends: Sequence[int]) -> None:
-        """Take all its requests, and when each of its entries ended."""
+    def take(self, requests: Sequence[Request], ends: Sequence[int], first: int = 0) -> None:
+        """Take all its requests, and when each of its entries ended.
+
+        ``first`` is the place of its first entry, as its requests count.
+        """
         self.end = max(ends, default=UNCOUNTED)
         if self.prompt is not None:
             self.at = self.prompt.at
         elif self.end != UNCOUNTED:
-            self.at = _began(requests, ends, self.start)
+            self.at = _began(requests, ends, first)
         self.requests = len(requests)
         self.used = added(NO_SUMS, [request.counts for request in requests])
         self.tool_calls = sum([request.tool_calls for request in requests])
         self.refused = [request.outcome for request in requests].count("refused")
 
 
-def _began(requests: Sequence[Request], ends: Sequence[int], start: int) -> int | None:
-    """When the first entry began that counts; ``start`` is the place of the first of all."""
+def _began(requests: Sequence[Request], ends: Sequence[int], first: int) -> int | None:
+    """When the first entry began that counts; ``first`` is the place of the first of all."""
     counted = next(at for at, end in enumerate(ends) if end != UNCOUNTED)
-    if requests and requests[0].place == start + counted:
+    if requests and requests[0].place == first + counted:
         return requests[0].at
     return ends[counted] if ends[counted] != TIMELESS else None
 
@@ -158,6 +148,11 @@ class Gathered:
         self.answers: list[Answer] = []
         self._followed: dict[int, Answer] = {}
         self._closed = 0
+
+    @property
+    def place(self) -> int:
+        """The place of the entry that is added next, counted from the first of its span."""
+        return len(self.ends) - self._spans[-1].start
 
     def fail(self) -> None:
         """The entry that is added next is a result of a call that failed."""
@@ -190,11 +185,11 @@ class Gathered:
     def _answer_before(self, span: Span, place: int) -> Answer | None:
         """The last answer of a span up to a place."""
         answers = _unpack_answers(span.answers) if span.answers else []
-        found = bisect_right(answers, place, key=_place_of)
+        found = bisect_right(answers, place - span.start, key=_place_of)
         if not found:
             return None
         answer = answers[found - 1]  # what was taken of its results since is known of it alone
-        return self._followed.setdefault(answer.place, answer)
+        return self._followed.setdefault(span.start + answer.place, answer)
 
     def branch(self) -> list[range]:
         """The places that lead to the last one."""
@@ -249,9 +244,10 @@ class Gathered:
     def _piece(self, span: Span, start: int, end: int, packed: Sequence[Request]) -> Span:
         """The entries of a span from one place to before another."""
         requests = packed[span.first : span.first + span.requests]
-        before = bisect_left(requests, start, key=_place_of)
-        requests = requests[before : bisect_left(requests, end, key=_place_of)]
+        first = start - span.start
+        before = bisect_left(requests, first, key=_place_of)
+        requests = requests[before : bisect_left(requests, end - span.start, key=_place_of)]
         piece = Span(start, span.first + before, span.prompt, None)
-        piece.take(requests, self.ends[start:end])
+        piece.take(requests, self.ends[start:end], first)
         piece.tool_errors = self._failures(start, end)
         return piece

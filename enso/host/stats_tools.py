@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from operator import itemgetter
 from typing import Final
 
 from msgspec import Struct
 
-from enso.host.contract import ToolStats
-from enso.transcript import Usage
+from enso.host.session_spend import NO_SUMS, Counts, Sums, added
 
 _FEW: Final = 8  # calls that are looked through one by one
 
@@ -58,34 +57,53 @@ class Answer(Struct, gc=False, array_like=True):
         return self.names.get(call_id, [])
 
 
-@dataclass(slots=True)
-class Tool:
-    """What was counted of one tool."""
+class Tool(Struct, gc=False, array_like=True):
+    """What was counted of one tool that was first called by the entry at a place.
 
+    ``uses`` is what calls of it asked models for: the places of their results, and how much. It is
+    added to ``used`` once all before it was; ``None``: no call of it asked one.
+    """
+
+    first: int
     calls: int = 0
     answered: int = 0
     errors: int = 0
     duration_ms: int = 0
     timed: int = 0
-    usage: Usage | None = None
+    used: Sums | None = None
+    uses: list[tuple[int, Counts]] = []
 
-    def use(self, usage: Usage) -> None:
-        """A call of it asked models for so much."""
-        self.usage = (self.usage or Usage()) + usage
+    def add(self, other: Tool) -> None:
+        """Add what was counted of it elsewhere."""
+        self.first = min(self.first, other.first)
+        self.calls += other.calls
+        self.answered += other.answered
+        self.errors += other.errors
+        self.duration_ms += other.duration_ms
+        self.timed += other.timed
+        self.uses += other.uses
+
+    def settle(self) -> None:
+        """All that came up to here was counted."""
+        if self.uses:
+            self.uses.sort(key=itemgetter(0))
+            self.used = added(self.used or NO_SUMS, [counts for _, counts in self.uses])
+            self.uses = []
 
 
 class ToolCounts:
-    """The calls of every tool, and what became of them."""
+    """The calls of every tool, and what became of them; places are those of entries."""
 
     def __init__(self) -> None:
-        self._tools: dict[str, Tool] = {}
+        self.by_name: dict[str, Tool] = {}
+        """Every tool, in the order in which they were first called."""
 
-    def call(self, calls: Sequence[Call]) -> None:
-        """An answer called these."""
+    def call(self, calls: Sequence[Call], place: int) -> None:
+        """The answer at a place called these."""
         for _, name in calls:
-            tool = self._tools.get(name)
+            tool = self.by_name.get(name)
             if tool is None:
-                tool = self._tools[name] = Tool()
+                tool = self.by_name[name] = Tool(place)
             tool.calls += 1
 
     def answered(self, answer: Answer, call_id: str, took: int | None) -> Tool | None:
@@ -96,7 +114,7 @@ class ToolCounts:
         found = answer.take_result(call_id)
         if found is None:
             return None
-        tool = self._tools[found[0]]
+        tool = self.by_name[found[0]]
         if found[1]:
             tool.answered += 1
         if took is not None:
@@ -104,17 +122,17 @@ class ToolCounts:
             tool.timed += 1
         return tool
 
-    def stats(self) -> tuple[ToolStats, ...]:
-        """Every tool, in the order in which they were first called."""
-        return tuple(
-            ToolStats(
-                name=name,
-                calls=tool.calls,
-                errors=tool.errors,
-                unanswered=tool.calls - tool.answered,
-                duration_ms=tool.duration_ms,
-                timed=tool.timed,
-                usage=tool.usage,
-            )
-            for name, tool in self._tools.items()
-        )
+    def join(self, others: Mapping[str, Tool], offset: int) -> None:
+        """Add what was counted elsewhere, where places begin with ``offset``."""
+        for name, other in others.items():
+            other.first += offset
+            other.uses = [(place + offset, counts) for place, counts in other.uses]
+            if name in self.by_name:
+                self.by_name[name].add(other)
+            else:
+                self.by_name[name] = other
+
+    def settle(self) -> None:
+        """All that came up to here was counted."""
+        for tool in self.by_name.values():
+            tool.settle()
