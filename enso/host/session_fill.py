@@ -1,26 +1,23 @@
 """Looking at many session files: in this process, or shared with processes that only do that.
 
-Owns when other processes pay, their start and their end. What they cannot do is done here. A
-process of its own, and not a fork: this one has many workers. Where they may, they glance at files
-first (``enso.host.session_glance``), and look at those exactly when it is asked for.
+Owns when other processes pay, their start and their end. What they cannot do is done here. Where
+they may, they glance at files first (``enso.host.session_glance``), and look at those exactly when
+it is asked for.
 """
 
 from __future__ import annotations
 
 import logging
-import os
-import sys
 import threading
 from collections import deque
 from collections.abc import Callable, Iterable, Sequence
 from contextlib import suppress
-from pathlib import Path
 from typing import Final, NamedTuple
 
 from msgspec import MsgspecError, msgpack
 
-import enso
 from enso.host.file_stamp import FileStamp
+from enso.host.helper_process import processors, start_helper
 from enso.host.precedence import answers
 from enso.host.row_worker import Batch, Looked, Way, read_message, write_message
 from enso.host.session_look import RowFile, look_at
@@ -74,7 +71,7 @@ class Fill:
         self._take = take
         self._look_at = look
         self._pays_bytes = pays_bytes
-        self._most_helpers = _processors() if helpers is None else helpers
+        self._most_helpers = processors() if helpers is None else helpers
         self._stopped = threading.Event()
         self._helpers: list[_Helper] = []
         self._unproven: list[ToLook] = []
@@ -179,17 +176,7 @@ class _Helper:
     """A process that looks at files. Raises ``OSError`` when it cannot be started."""
 
     def __init__(self) -> None:
-        import subprocess  # noqa: PLC0415 - most starts need none
-
-        root = str(Path(enso.__file__).parent.parent)
-        paths = [root, *filter(None, [os.environ.get("PYTHONPATH")])]
-        self._process = subprocess.Popen(
-            [sys.executable, "-P", "-m", "enso.host.row_worker"],
-            stdin=subprocess.PIPE,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.DEVNULL,
-            env={**os.environ, "PYTHONPATH": os.pathsep.join(paths)},
-        )
+        self._process = start_helper("enso.host.row_worker")
 
     def look(self, batch: Iterable[ToLook], way: Way) -> list[RowFile | None] | None:
         """The rows of a batch; ``None`` when the process is of no use."""
@@ -226,8 +213,3 @@ def _batches(files: Iterable[ToLook]) -> Iterable[list[ToLook]]:
             batch, size = [], 0
     if batch:
         yield batch
-
-
-def _processors() -> int:
-    """How many processors this process may use."""
-    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1

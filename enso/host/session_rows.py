@@ -142,15 +142,17 @@ def read_rows(
     counters: Counters,
     earlier: FileRows[RowT] | None = None,
     take: Callable[[list[RowT]], None] | None = None,
+    until: int | None = None,
 ) -> FileRows[RowT] | None:
     """The rows of a file; ``None`` when it is no session. Raises ``OSError``.
 
     With ``earlier`` rows of the same file, the stream stands behind them; they are added to.
     Where ``take`` is given, it is given the rows as they are read, and they are not held.
+    ``until`` is where the line begins that is not read any more.
     """
     found = earlier if earlier is not None else _begun(stream, counters)
     if found is not None:
-        _Walk(shape, found).take(stream, counters, take or found.rows.extend)
+        _Walk(shape, found).take(stream, counters, take or found.rows.extend, until)
     return found
 
 
@@ -184,11 +186,15 @@ class _Walk(Generic[LineT, RowT]):
             self._adopter.pass_by()  # the header, which version 1 counts as well
 
     def take(
-        self, stream: BinaryIO, counters: Counters, take: Callable[[list[RowT]], None]
+        self,
+        stream: BinaryIO,
+        counters: Counters,
+        take: Callable[[list[RowT]], None],
+        until: int | None,
     ) -> None:
-        """Take every line."""
+        """Take every line up to that place."""
         found, begun = self._found, self._found.consumed
-        while raws := stream.readlines(_AT_ONCE):
+        while raws := _lines_of(stream, found.consumed, until):
             counters.lines_parsed += len(raws)
             rows = self._rows(raws)
             found.torn = raws[-1][-1] != _NEWLINE
@@ -259,6 +265,14 @@ class _Walk(Generic[LineT, RowT]):
             return None
         self._found.last_id = entry["id"]
         return self._shape.of_entry(entry, offset)
+
+
+def _lines_of(stream: BinaryIO, place: int, until: int | None) -> list[bytes]:
+    """Some of the lines from a place up to another, where a line begins."""
+    if until is None:
+        return stream.readlines(_AT_ONCE)
+    most = min(_AT_ONCE, until - place - 1)  # the line with the byte after that many is the last
+    return stream.readlines(most) if most > 0 else [*filter(None, [stream.readline(until - place)])]
 
 
 def _all_usual(lines: Sequence[StoredLine]) -> bool:

@@ -55,5 +55,7 @@ def _stand(total: StatsSum, tree: RowTree[StatsLine], follows: Followed) -> None
     total.stand(prompt, total.answer_at(follows.answer))
 
 
-STATS_SUM: Final = Summing(shape=STATS, nothing=StatsSum, of_rows=sum_of_rows)
+STATS_SUM: Final = Summing(
+    shape=STATS, nothing=StatsSum, of_rows=sum_of_rows, helper="enso.host.stats_worker"
+)
 """The sum of a file that its stats are."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from array import array
 from bisect import bisect_left, bisect_right
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from functools import lru_cache
 from itertools import chain, pairwise
 from operator import attrgetter
@@ -69,16 +69,24 @@ class Requests(Packing):
     def add(self, requests: Sequence[Request], used: Sums) -> None:
         """More of them, and their sum."""
         self.extend(requests)
+        self.use(used, costs_of(requests))
+
+    def use(self, used: Sums, costs: Iterable[float]) -> None:
+        """More was used: its sum, and the cost of each request."""
         sent, got, read, written, cost, unknown = self.used
-        for request in requests:  # one by one: sums of sums are not the same
-            if request.counts is not None:
-                cost += request.counts[4]
+        for one in costs:  # one by one: sums of sums are not the same
+            cost += one
         more = used[0] + sent, used[1] + got, used[2] + read, used[3] + written
         self.used = *more, cost, used[5] + unknown
 
     def packed(self) -> Packed[bytes, Request]:
         """Those so far; of neighbours that are looked at again and again, each is made once."""
-        return Packed(self.pages(), len(self), lru_cache(maxsize=2)(_unpack))
+        return Packed(*self.pages(), len(self), lru_cache(maxsize=2)(_unpack))
+
+
+def costs_of(requests: Iterable[Request]) -> list[float]:
+    """What each cost in dollars."""
+    return [request.counts[4] if request.counts is not None else 0.0 for request in requests]
 
 
 class Span(Struct, gc=False):
@@ -130,8 +138,8 @@ def _began(requests: Sequence[Request], ends: Sequence[int], first: int) -> int 
 class Gathered:
     """What counts of entries; the place of an entry is how many were added before it.
 
-    ``ends`` says of each when it ended. ``requests`` and ``answers`` are those of the last span,
-    the others are packed.
+    ``ends`` says of each when it ended, ``failed`` has the places of results of failed calls.
+    ``requests`` and ``answers`` are those of the last of the ``spans``, the others are packed.
     """
 
     def __init__(
@@ -141,8 +149,8 @@ class Gathered:
         self.packed = packed
         self._stretches = Stretches()
         self._stretches.begin(0, NOWHERE)
-        self._failed: list[int] = []
-        self._spans: list[Span] = [Span(0, len(packed), prompt, asking)]
+        self.failed: list[int] = []
+        self.spans: list[Span] = [Span(0, len(packed), prompt, asking)]
         self.ends = array("q")
         self.requests: list[Request] = []
         self.answers: list[Answer] = []
@@ -152,16 +160,20 @@ class Gathered:
     @property
     def place(self) -> int:
         """The place of the entry that is added next, counted from the first of its span."""
-        return len(self.ends) - self._spans[-1].start
+        return len(self.ends) - self.spans[-1].start
 
     def fail(self) -> None:
         """The entry that is added next is a result of a call that failed."""
-        self._failed.append(len(self.ends))
+        self.failed.append(len(self.ends))
+
+    def pass_by(self, count: int) -> None:
+        """So many entries are not gathered here, but they have their places."""
+        self.ends.extend([UNCOUNTED] * count)
 
     def begin(self, prompt: Prompted | None, asking: Answer | None) -> None:
         """The next entry is in the turn of a prompt, behind an answer."""
         self._close()
-        self._spans.append(Span(len(self.ends), len(self.packed), prompt, asking))
+        self.spans.append(Span(len(self.ends), len(self.packed), prompt, asking))
 
     def part(self, above: int) -> Span:
         """The next entry does not follow the last one, but the one at this place."""
@@ -169,17 +181,34 @@ class Gathered:
         self._close()
         prompt = asking = None
         if above != NOWHERE:
-            span = self._spans[bisect_right(self._spans, above, key=_start_of) - 1]
+            span = self.spans[bisect_right(self.spans, above, key=_start_of) - 1]
             prompt, asking = span.prompt, self._answer_before(span, above) or span.asking
         self.begin(prompt, asking)
-        return self._spans[-1]
+        return self.spans[-1]
+
+    def adopt(self, span: Span, ends: Sequence[int], failed: Sequence[int]) -> None:
+        """Add a span that was gathered elsewhere; its requests are those that are added next.
+
+        Behind the last one, until ``begin`` or ``part`` is told, there is room for others alone.
+        """
+        self._close()
+        span.start = len(self.ends)
+        self.spans.append(span)
+        self.ends.extend(ends)
+        self.failed.extend(failed)
+        self._closed = len(self.ends)
+
+    def follow_at(self, above: int) -> None:
+        """The span that is adopted next follows the entry at a place."""
+        self._close()
+        self._stretches.begin(len(self.ends), above)
 
     def answer_at(self, place: int) -> Answer | None:
         """The answer at a place; ``None`` where there is none yet."""
         if place == NOWHERE or place >= len(self.ends):
             return None
         self._close()
-        span = self._spans[bisect_right(self._spans, place, key=_start_of) - 1]
+        span = self.spans[bisect_right(self.spans, place, key=_start_of) - 1]
         return self._answer_before(span, place)
 
     def _answer_before(self, span: Span, place: int) -> Answer | None:
@@ -197,12 +226,12 @@ class Gathered:
 
     def _close(self) -> None:
         """The last span has ended, and what comes next is in another."""
-        span, requests, start = self._spans[-1], self.requests, self._closed
+        span, requests, start = self.spans[-1], self.requests, self._closed
         if start == len(self.ends):
             return
         self._closed = len(self.ends)
         span.take(requests, self.ends[start:])
-        if self._failed:
+        if self.failed:
             span.tool_errors = self._failures(start, len(self.ends))
         self.packed.add(requests, span.used)
         requests.clear()
@@ -211,7 +240,7 @@ class Gathered:
             self.answers.clear()
 
     def _failures(self, start: int, end: int) -> int:
-        return bisect_left(self._failed, end) - bisect_left(self._failed, start)
+        return bisect_left(self.failed, end) - bisect_left(self.failed, start)
 
     # -- once all are there -----------------------------------------------------------------------
 
@@ -229,7 +258,7 @@ class Gathered:
         borders.append(len(self.ends))
         on_branch, crossed = False, 0
         beyond = Span(len(self.ends), len(self.packed), None, None)
-        for span, behind in pairwise([*self._spans, beyond]):
+        for span, behind in pairwise([*self.spans, beyond]):
             start = span.start
             while (border := borders[crossed]) < behind.start:
                 if start < border:

@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, cast
 
 from msgspec import msgpack
 
 from enso.host.contract import BranchStats, RequestStats, ToolStats
-from enso.host.packed import PAGE, Packed
+from enso.host.packed import Packed
 from enso.host.session_spend import usage_of_counts
 from enso.host.stats_gathered import Gathered, Request
+from enso.host.stats_part import join_part
 from enso.host.stats_tools import ToolCounts
 from enso.host.stats_turns import Turns
 from enso.host.stats_walk import StatsWalk
@@ -70,6 +71,10 @@ class StatsSum(StatsWalk):
         """About how many bytes are held."""
         return self.requests.size + self._turns.size
 
+    def join(self, content: bytes, stretches: Mapping[int, int]) -> None:
+        """Add what a ``enso.host.stats_part.PartSum`` came to."""
+        join_part(self, content, stretches)
+
     def settle(self, branch: Sequence[range]) -> None:
         """Every entry was added, these are the branch, and the sum stands at its leaf."""
         self._turns.cut(self.gathered, branch, self.prompt)
@@ -80,15 +85,15 @@ class StatsSum(StatsWalk):
         """What was added; more may be added behind it. The last entry is the leaf of the branch."""
         if self.gathered.ends:
             self.settle(self.gathered.branch())
-        turns = self._turns.of_requests
-        pages = [
-            (page, turns[PAGE * number : PAGE * (number + 1)])
-            for number, page in enumerate(self.requests.pages())
+        turns, (pages, starts) = self._turns.of_requests, self.requests.pages()
+        ends = [*starts[1:], len(turns)]
+        in_turns = [
+            (page, turns[start:end]) for page, start, end in zip(pages, starts, ends, strict=False)
         ]
         # Requests are the entries that use anything: their sum is the sum over the file.
         return BranchStats(
             totals=UsageSum(*self.requests.used).usage(),
-            requests=Packed(pages, len(self.requests), _requests_of),
+            requests=Packed(in_turns, starts, len(self.requests), _requests_of),
             turns=self._turns.packed(),
             tools=tuple(_tools_of(self.tools)),
         )

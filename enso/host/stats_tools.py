@@ -58,13 +58,14 @@ class Answer(Struct, gc=False, array_like=True):
 
 
 class Tool(Struct, gc=False, array_like=True):
-    """What was counted of one tool that was first called by the entry at a place.
+    """What was counted of one tool.
 
-    ``uses`` is what calls of it asked models for: the places of their results, and how much. It is
-    added to ``used`` once all before it was; ``None``: no call of it asked one.
+    ``first`` is its first call: the place of the entry, and which of its calls. ``uses`` is what
+    calls of it asked models for: the places of their results, and how much. It is added to ``used``
+    once all before it was; ``None``: no call of it asked one.
     """
 
-    first: int
+    first: tuple[int, int]
     calls: int = 0
     answered: int = 0
     errors: int = 0
@@ -100,10 +101,10 @@ class ToolCounts:
 
     def call(self, calls: Sequence[Call], place: int) -> None:
         """The answer at a place called these."""
-        for _, name in calls:
+        for number, (_, name) in enumerate(calls):
             tool = self.by_name.get(name)
             if tool is None:
-                tool = self.by_name[name] = Tool(place)
+                tool = self.by_name[name] = Tool((place, number))
             tool.calls += 1
 
     def answered(self, answer: Answer, call_id: str, took: int | None) -> Tool | None:
@@ -123,14 +124,16 @@ class ToolCounts:
         return tool
 
     def join(self, others: Mapping[str, Tool], offset: int) -> None:
-        """Add what was counted elsewhere, where places begin with ``offset``."""
+        """Add what was counted of a part whose places begin with ``offset``."""
         for name, other in others.items():
-            other.first += offset
+            place, number = other.first
+            other.first = place + offset, number
             other.uses = [(place + offset, counts) for place, counts in other.uses]
             if name in self.by_name:
                 self.by_name[name].add(other)
             else:
                 self.by_name[name] = other
+        self.by_name = dict(sorted(self.by_name.items(), key=lambda tool: tool[1].first))
 
     def settle(self) -> None:
         """All that came up to here was counted."""

@@ -143,4 +143,4 @@ class Turns:
 
     def packed(self) -> Packed[bytes, TurnStats]:
         """The turns that were cut."""
-        return Packed(self._packed.pages(), len(self._packed), _turns_of)
+        return Packed(*self._packed.pages(), len(self._packed), _turns_of)

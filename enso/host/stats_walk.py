@@ -43,11 +43,12 @@ class StatsWalk:
     answer that it may be a result of.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, requests: Requests | None = None) -> None:
+        """``requests``: where they are to be packed."""
         self.asking: Answer | None = None
         self.prompt: Prompted | None = None
         self.tools = ToolCounts()
-        self.requests = Requests()
+        self.requests = requests if requests is not None else Requests()
         self.gathered = Gathered(self.requests)
 
     # -- where it stands --------------------------------------------------------------------------
