@@ -186,22 +186,24 @@ class Gathered:
         self.begin(prompt, asking)
         return self.spans[-1]
 
-    def adopt(self, span: Span, ends: Sequence[int], failed: Sequence[int]) -> None:
-        """Add a span that was gathered elsewhere; its requests are those that are added next.
+    def adopt(
+        self, spans: Sequence[Span], ends: Sequence[int], failed: Sequence[int], above: int | None
+    ) -> None:
+        """Add spans that were gathered elsewhere; their requests are those that are added next.
 
-        Behind the last one, until ``begin`` or ``part`` is told, there is room for others alone.
+        The first follows the entry at a place, or (``None``) what was added last. What comes behind
+        the last one is to be told by ``adopt``, ``part`` or ``begin``.
         """
         self._close()
-        span.start = len(self.ends)
-        self.spans.append(span)
+        if above is not None:
+            self._stretches.begin(len(self.ends), above)
+        moved = len(self.ends) - spans[0].start
+        for span in spans:
+            span.start += moved
+        self.spans.extend(spans)
         self.ends.extend(ends)
         self.failed.extend(failed)
         self._closed = len(self.ends)
-
-    def follow_at(self, above: int) -> None:
-        """The span that is adopted next follows the entry at a place."""
-        self._close()
-        self._stretches.begin(len(self.ends), above)
 
     def answer_at(self, place: int) -> Answer | None:
         """The answer at a place; ``None`` where there is none yet."""

@@ -9,12 +9,12 @@ from __future__ import annotations
 
 from array import array
 from bisect import bisect_left, bisect_right
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from itertools import pairwise
 
 from msgspec import Struct, msgpack
 
-from enso.host.session_spend import Sums
+from enso.host.session_spend import NO_SUMS, Sums
 from enso.host.stats_gathered import Prompted, Requests, Span
 from enso.host.stats_lines import Prompt, StatsLine
 from enso.host.stats_tools import Answer, Tool
@@ -28,7 +28,8 @@ class StatsPart(Struct, array_like=True, gc=False):
     ``spans`` are all its spans; of those in ``open``, by their numbers, nothing was gathered: there
     are their entries. ``ends`` are those of ``Gathered``, as bytes. ``pages`` are the requests of
     the others, packed, each page with how many it holds; one that holds some from before an open
-    span holds none from behind it. ``costs`` are the dollars of each, as bytes.
+    span holds none from behind it. ``costs`` are the dollars of each, as bytes, ``used`` is the sum
+    but for them.
     ``prompt`` and ``asking`` are where it ends, unless that is ``within`` an open span.
     """
 
@@ -37,6 +38,7 @@ class StatsPart(Struct, array_like=True, gc=False):
     ends: bytes
     pages: list[tuple[bytes, int]]
     costs: bytes
+    used: Sums
     failed: list[int]
     tools: dict[str, Tool]
     within: bool
@@ -51,7 +53,8 @@ class _PartRequests(Requests):
         super().__init__()
         self.costs = array("d")
 
-    def use(self, used: Sums, costs: Iterable[float]) -> None:  # noqa: ARG002 - a part has no sum
+    def use(self, used: Sums, costs: Iterable[float]) -> None:
+        super().use(used, ())
         self.costs.extend(costs)
 
 
@@ -114,6 +117,7 @@ class PartSum:
                 ends=gathered.ends.tobytes(),
                 pages=list(zip(pages, counts, strict=True)),
                 costs=self._requests.costs.tobytes(),
+                used=self._requests.used,
                 failed=gathered.failed,
                 tools=walk.tools.by_name,
                 within=self._holding is not None,
@@ -130,52 +134,67 @@ def _is_prompt(row: StatsLine) -> bool:
 _unpack = msgpack.Decoder(StatsPart).decode
 
 
-class _Adopting:
-    """Hands the requests of spans of a part on, page by page."""
-
-    def __init__(self, part: StatsPart, requests: Requests) -> None:
-        self._requests = requests
-        self._pages = iter(part.pages)
-        self._costs = array("d", part.costs)
-        self._taken = 0
-
-    def take(self, span: Span) -> None:
-        """Take what belongs to the next span."""
-        first, end = span.first, span.first + span.requests
-        ahead = self._taken - first  # more than this span has may be there already
-        span.first = len(self._requests) - ahead
-        while self._taken < end:
-            page, count = next(self._pages)
-            self._requests.end_page()
-            self._requests.add_page(page, count)
-            self._taken += count
-        self._requests.use(span.used, self._costs[first:end])
-
-
 def join_part(walk: StatsWalk, content: bytes, stretches: Mapping[int, int]) -> None:
     """Add a packed ``StatsPart`` to a walk over what is before it.
 
     ``stretches``: at which of its places an entry follows another than the one before it, and the
     place of that, as the walk counts them.
     """
-    part, gathered = _unpack(content), walk.gathered
-    offset, ends = len(gathered.ends), array("q", part.ends)
-    adopting = _Adopting(part, walk.requests)
-    starts = [*(span.start for span in part.spans), len(ends)]
-    for number, (span, (start, end)) in enumerate(zip(part.spans, pairwise(starts), strict=True)):
-        if start == end:
-            continue
-        above = stretches.get(start)
-        if number in part.open:
-            if above is not None:
-                walk.part(above)
-            walk.follow(part.open[number])
-            continue
-        if above is not None:
-            gathered.follow_at(above)
-        failed = part.failed[bisect_left(part.failed, start) : bisect_left(part.failed, end)]
-        gathered.adopt(span, ends[start:end], [offset + place for place in failed])
-        adopting.take(span)
-    walk.tools.join(part.tools, offset)
-    if not part.within:
-        walk.stand(part.prompt, part.asking)
+    _Joining(_unpack(content), walk).join(stretches)
+
+
+class _Joining:
+    """A part that is added to a walk over what is before it."""
+
+    def __init__(self, part: StatsPart, walk: StatsWalk) -> None:
+        self._part = part
+        self._walk = walk
+        self._offset = len(walk.gathered.ends)
+        self._ends = array("q", part.ends)
+        self._costs = array("d", part.costs)
+        self._pages = iter(part.pages)
+        self._taken = 0
+
+    def join(self, stretches: Mapping[int, int]) -> None:
+        """Add it, run by run of spans of which each comes behind the one before it."""
+        part, walk = self._part, self._walk
+        starts = [*(span.start for span in part.spans), len(self._ends)]
+        borders = {0, len(part.spans), *(bisect_left(starts, place) for place in stretches)}
+        borders.update(at for number in part.open for at in (number, number + 1))
+        for first, behind in pairwise(sorted(borders)):
+            start, end = starts[first], starts[behind]
+            if start == end:
+                continue
+            above = stretches.get(start)
+            if first in part.open:
+                if above is not None:
+                    walk.part(above)
+                walk.follow(part.open[first])
+            else:
+                self._adopt(part.spans[first:behind], start, end, above)
+        walk.requests.use(part.used, ())
+        walk.tools.join(part.tools, self._offset)
+        if not part.within:
+            walk.stand(part.prompt, part.asking)
+
+    def _adopt(self, spans: Sequence[Span], start: int, end: int, above: int | None) -> None:
+        """Add spans from one place to before another; the first follows the entry ``above``."""
+        gathered, failed = self._walk.gathered, self._part.failed
+        failed = failed[bisect_left(failed, start) : bisect_left(failed, end)]
+        places = [self._offset + place for place in failed]
+        gathered.adopt(spans, self._ends[start:end], places, above)
+        self._take_requests(spans)
+
+    def _take_requests(self, spans: Sequence[Span]) -> None:
+        """Add the requests of spans, page by page; some may be there already."""
+        requests = self._walk.requests
+        first, end = spans[0].first, spans[-1].first + spans[-1].requests
+        moved = len(requests) - self._taken
+        while self._taken < end:
+            page, count = next(self._pages)
+            requests.end_page()
+            requests.add_page(page, count)
+            self._taken += count
+        for span in spans:
+            span.first += moved
+        requests.use(NO_SUMS, self._costs[first:end])
