@@ -19,7 +19,8 @@ if TYPE_CHECKING:
 
 
 def start_helper(module: str, *arguments: str, asked: bool = True) -> HelperProcess:
-    """Start one, whose output is read; ``asked``: it is told what to do by its input.
+    """Start one, whose output is read: the ``main`` of a module, which finds the arguments behind
+    the first one. ``asked``: it is told what to do by its input.
 
     Raises ``OSError`` when it cannot be started.
     """
@@ -28,7 +29,7 @@ def start_helper(module: str, *arguments: str, asked: bool = True) -> HelperProc
     root = str(Path(enso.__file__).parent.parent)
     paths = [root, *filter(None, [os.environ.get("PYTHONPATH")])]
     return subprocess.Popen(
-        [sys.executable, "-P", "-m", module, *arguments],
+        [sys.executable, "-P", "-c", f"from {module} import main; main()", *arguments],
         stdin=subprocess.PIPE if asked else subprocess.DEVNULL,
         stdout=subprocess.PIPE,
         stderr=subprocess.DEVNULL,

@@ -126,7 +126,7 @@ class KeptSums:
             stream.seek(earlier.consumed)
             kept.found = read_rows(stream, kind.shape, self._counters, earlier, in_order.take)
         in_order.settle()
-        self._counters.entries_added_up += in_order.passed
+        self._counters.entries_added_up += in_order.added
         return state.read_to(stream, kept.found)
 
     def _read_parted(

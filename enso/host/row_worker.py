@@ -11,7 +11,7 @@ import os
 import sys
 from collections.abc import Generator, Sequence
 from contextlib import contextmanager, suppress
-from typing import IO, Final, Literal
+from typing import IO, Final, Literal, Never
 
 from msgspec import Struct, msgpack
 
@@ -107,7 +107,8 @@ def _opened(path: str) -> Generator[int]:
         os.close(descriptor)
 
 
-if __name__ == "__main__":
+def main() -> Never:
+    """Serve on the standard streams, and end."""
     try:
         serve(sys.stdin.buffer, sys.stdout.buffer)
     except (OSError, KeyboardInterrupt):

@@ -160,7 +160,7 @@ class Gathered:
     @property
     def place(self) -> int:
         """The place of the entry that is added next, counted from the first of its span."""
-        return len(self.ends) - self.spans[-1].start
+        return len(self.ends) - self._closed
 
     def fail(self) -> None:
         """The entry that is added next is a result of a call that failed."""

@@ -92,9 +92,9 @@ class StatsWalk:
         if took is None and own is not None and stored is not None and stored >= own:
             took = stored - own
         gathered, calls, usage = self.gathered, reply.calls(), reply.usage
+        place = gathered.place
         if calls:
             self.tools.call(calls, len(gathered.ends))
-        place = gathered.place
         gathered.requests.append(
             Request(
                 line.id,

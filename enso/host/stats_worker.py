@@ -10,6 +10,7 @@ import gc
 import os
 import sys
 from pathlib import Path
+from typing import Never
 
 from msgspec import msgpack
 
@@ -37,7 +38,8 @@ def later_part(path: Path, inode: int, start: int) -> LaterPart:
     return in_order.told(found, counters.lines_parsed)
 
 
-if __name__ == "__main__":
+def main() -> Never:
+    """Answer on the standard output, and end."""
     gc.disable()
     try:
         path, inode, start = sys.argv[1:]

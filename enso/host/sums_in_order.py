@@ -122,26 +122,23 @@ class InOrder(Generic[RowT]):
         self._places: dict[str, int] = {}
         self._new = array("q")
         self._missing: set[str] = set()
-        self.passed = 0
+        self._passed = 0
+        self._joined = 0
 
     def take(self, rows: list[RowT]) -> None:
         """Take the next rows. Raises ``NotInOrder``."""
         if not rows:
             return
         ids, parents = [row.id for row in rows], [row.parent for row in rows]
-        self._meet(ids)
+        self._places.update(zip(ids, range(self._passed, self._passed + len(ids)), strict=True))
+        self._new.extend(map(hash, ids))
         before = [self._last_id, *ids]
         self._last_id = before.pop()
         if parents == before:
             self._total.follow(rows)
         else:
             self._take_stretches(rows, parents, before)
-        self.passed += len(rows)
-
-    def _meet(self, ids: list[str]) -> None:
-        places = range(self.passed, self.passed + len(ids))
-        self._places.update(zip(ids, places, strict=True))
-        self._new.extend(map(hash, ids))
+        self._passed += len(rows)
 
     def _take_stretches(
         self, rows: list[RowT], parents: list[str | None], before: list[str | None]
@@ -150,7 +147,7 @@ class InOrder(Generic[RowT]):
         starts = [at for at, (parent, last) in pairs if parent != last]
         self._total.follow(rows[: starts[0]])
         for start, end in pairwise([*starts, len(rows)]):
-            self._begin(self.passed + start, parents[start])
+            self._begin(self._passed + start, parents[start])
             self._total.follow(rows[start:end])
 
     def _begin(self, place: int, parent: str | None) -> None:
@@ -167,8 +164,10 @@ class InOrder(Generic[RowT]):
 
     def join(self, later: LaterPart) -> None:
         """Take all rows that are left, which were added up elsewhere. Raises ``NotInOrder``."""
-        offset, ids, stretches = self.passed, later.ids, dict[int, int]()
-        self._meet(ids)
+        offset, places, stretches = self._passed, self._places, dict[int, int]()
+        outside = {*self._missing, *(one.outside for one in later.partings)}
+        if not places.keys().isdisjoint(later.ids) or not outside.isdisjoint(later.ids):
+            raise NotInOrder
         for parting in later.partings:
             above, parent = parting.above, parting.outside
             if not parting.place and parent == self._last_id:
@@ -176,22 +175,25 @@ class InOrder(Generic[RowT]):
             if above != NOWHERE:
                 above += offset
             elif parent is not None:
-                above = self._places.get(parent, NOWHERE)
+                above = places.get(parent, NOWHERE)
                 if above == NOWHERE:
                     self._missing.add(parent)
-            if above >= offset + parting.place:
-                raise NotInOrder
             stretches[parting.place] = above
         if not isinstance(self._total, JoiningSum):
             raise NotInOrder
         self._total.join(later.content, stretches)
-        self.passed += len(ids)
-        self._last_id = ids[-1] if ids else self._last_id
+        self._new.extend(map(hash, later.ids))
+        self._joined = len(later.ids)
+
+    @property
+    def added(self) -> int:
+        """How many entries were added."""
+        return self._passed + self._joined
 
     def settle(self) -> None:
         """Every row was taken. Raises ``NotInOrder``."""
         places = self._places
-        if len(places) < self.passed or any(parent in places for parent in self._missing):
+        if len(places) < self._passed or any(parent in places for parent in self._missing):
             raise NotInOrder
         if self._met and not set(self._new).isdisjoint(self._met):
             raise NotInOrder
