@@ -10,7 +10,6 @@ Times are milliseconds since the epoch; ``None`` where the store has none that c
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Any, Literal
 
 from msgspec import Struct
@@ -75,8 +74,7 @@ class Usage(Struct, frozen=True, kw_only=True, gc=False):
         )
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Refusal:
+class Refusal(Struct, frozen=True, kw_only=True):
     """A provider's "no": who refused, which model, of what class, and the provider's own sentence.
 
     ``reason`` is one line of plain text. ``status`` is the HTTP status, ``None`` without one.
@@ -96,22 +94,19 @@ class Refusal:
         return f"{self.provider} · {self.model} {refused} — {self.reason}"
 
 
-@dataclass(frozen=True, slots=True)
-class TextPart:
+class TextPart(Struct, frozen=True):
     """Text as it was written; markdown when an assistant wrote it."""
 
     text: str
 
 
-@dataclass(frozen=True, slots=True)
-class ThinkingPart:
+class ThinkingPart(Struct, frozen=True):
     """What a model thought before it answered. Empty when the provider withheld it."""
 
     text: str
 
 
-@dataclass(frozen=True, slots=True)
-class ImageSketch:
+class ImageSketch(Struct, frozen=True):
     """What is told of an image without its bytes: how much base64 it is, and its pixels if known.
 
     ``size`` is width and height by the image's own header.
@@ -121,8 +116,7 @@ class ImageSketch:
     size: tuple[int, int] | None
 
 
-@dataclass(frozen=True, slots=True)
-class ImagePart:
+class ImagePart(Struct, frozen=True):
     """An image; ``data`` is base64 as stored, so that nothing is decoded before it is looked at.
 
     On a page of a thread it is not even read: then ``data`` is empty, and ``sketch`` tells of it.
@@ -133,8 +127,7 @@ class ImagePart:
     sketch: ImageSketch | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class ToolCallPart:
+class ToolCallPart(Struct, frozen=True):
     """A tool call of an assistant message. ``arguments`` is whatever JSON value the model sent."""
 
     id: str
@@ -142,8 +135,7 @@ class ToolCallPart:
     arguments: Any
 
 
-@dataclass(frozen=True, slots=True)
-class OtherPart:
+class OtherPart(Struct, frozen=True):
     """A content block of a kind that is not modelled here."""
 
     kind: str
@@ -152,8 +144,7 @@ class OtherPart:
 Part = TextPart | ThinkingPart | ImagePart | ToolCallPart | OtherPart
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class EntryBase:
+class EntryBase(Struct, frozen=True, kw_only=True):
     """What every entry has: its id on the branch, and when it was made.
 
     ``usage`` is what models were asked for it; ``None`` when none was.
@@ -164,8 +155,7 @@ class EntryBase:
     usage: Usage | None = None
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class TranscriptMessage(EntryBase):
+class TranscriptMessage(EntryBase, frozen=True, kw_only=True):
     """A message of the person or of the model.
 
     ``provider`` is the stored provider id and ``model`` the model id; both empty for a user's
@@ -181,8 +171,7 @@ class TranscriptMessage(EntryBase):
     duration_ms: int | None = None
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class TranscriptToolResult(EntryBase):
+class TranscriptToolResult(EntryBase, frozen=True, kw_only=True):
     """What a tool answered. ``details`` is the tool's own JSON (a diff, for ``edit``)."""
 
     tool_call_id: str
@@ -193,8 +182,7 @@ class TranscriptToolResult(EntryBase):
     duration_ms: int | None = None
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class TranscriptMarker(EntryBase):
+class TranscriptMarker(EntryBase, frozen=True, kw_only=True):
     """Something that happened to the thread, shown as one quiet line that opens to ``text``."""
 
     kind: Literal["compaction", "branch-summary", "shell", "custom"]
@@ -202,31 +190,27 @@ class TranscriptMarker(EntryBase):
     text: str = ""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class TranscriptCustom(EntryBase):
+class TranscriptCustom(EntryBase, frozen=True, kw_only=True):
     """State that the runtime or an extension keeps in the log, ``modes`` among it. Not shown."""
 
     custom_type: str
     data: Any = None
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class TranscriptModelChange(EntryBase):
+class TranscriptModelChange(EntryBase, frozen=True, kw_only=True):
     """From here on the thread's model is ``model`` of ``provider``."""
 
     provider: str
     model: str
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class TranscriptThinkingLevel(EntryBase):
+class TranscriptThinkingLevel(EntryBase, frozen=True, kw_only=True):
     """From here on the thread's thinking level is ``level``."""
 
     level: str
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class TranscriptLabel(EntryBase):
+class TranscriptLabel(EntryBase, frozen=True, kw_only=True):
     """From here on the entry ``target_id`` is labelled ``label``; empty takes its label away.
 
     Labels hold in the whole thread: also one that stands on a branch that was left.
@@ -236,8 +220,7 @@ class TranscriptLabel(EntryBase):
     label: str
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class TranscriptOther(EntryBase):
+class TranscriptOther(EntryBase, frozen=True, kw_only=True):
     """An entry of a kind that is not modelled here; ``kind`` names it (``message:system``, …)."""
 
     kind: str

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable
-from dataclasses import fields
 from typing import Final
 
 from enso import transcript, wire
@@ -60,8 +59,7 @@ def _of(event: contract.ThreadEvent) -> str | None:
         case contract.DialogOpened():
             of = event.dialog.id
         case _:
-            names = {field.name for field in fields(event)}
-            own = names & {"message_id", "dialog_id", "tool_call_id"}
+            own = {*event.__struct_fields__} & {"message_id", "dialog_id", "tool_call_id"}
             of = str(getattr(event, own.pop())) if own else ""
     return mended(of) or None
 

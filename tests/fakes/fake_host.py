@@ -28,6 +28,8 @@ from io import BytesIO
 from pathlib import Path
 from typing import Final
 
+from msgspec import structs
+
 from enso.host.contract import (
     BranchRequestDetail,
     ChangeListener,
@@ -341,7 +343,7 @@ class FakeHost:
             and isinstance(entry.data, dict)
             and isinstance(entry.data.get("mode"), str)
         ]
-        return replace(self.fresh_permission_mode(), mode=named[-1] if named else "ask")
+        return structs.replace(self.fresh_permission_mode(), mode=named[-1] if named else "ask")
 
     # -- AgentHost: forks and the trash -----------------------------------------------------------
 
@@ -501,7 +503,7 @@ class FakeHost:
 
     def _placed(self, entry: TranscriptEntry) -> TranscriptEntry:
         entry_id, created_at = self.next_place()
-        return replace(
+        return structs.replace(
             entry,
             id=entry.id or entry_id,
             created_at=created_at if entry.created_at is None else entry.created_at,

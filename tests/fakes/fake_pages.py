@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
+from msgspec.structs import replace
 
 from enso.host.contract import StoredThreadPage, StoredThreadRead, TurnUsage, fills_window
 from enso.images import SMALL, told_size

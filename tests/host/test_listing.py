@@ -7,13 +7,13 @@ import os
 import shutil
 import tempfile
 import threading
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from msgspec.structs import replace
 
 from enso.host.contract import StoredThread
 from enso.host.session_facts import title_of

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import queue
 from collections.abc import Iterator
-from dataclasses import replace
 from pathlib import Path
 
 import pytest
+from msgspec.structs import replace
 
 from enso.host.contract import StoredThreadPage
 from enso.host.session_host import SessionHost

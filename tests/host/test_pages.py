@@ -12,13 +12,14 @@ import random
 import struct
 import tempfile
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from msgspec.structs import replace
 
 from enso import wire
 from enso.host.contract import WINDOW_BYTES, StoredThreadPage

@@ -7,7 +7,6 @@ Characters are counted as pi counts them (UTF-16, an image as 4,800), and four o
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
 
@@ -80,8 +79,7 @@ class BranchRequest(Struct, frozen=True, kw_only=True, gc=False):
     size: ContextSize
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class BranchContext:
+class BranchContext(Struct, frozen=True, kw_only=True):
     """Every request of a branch in order, and the one to come.
 
     ``compacted``: the conversation was summed up after the last answer.
@@ -92,8 +90,7 @@ class BranchContext:
     compacted: bool
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class StoredThreadContext:
+class StoredThreadContext(Struct, frozen=True, kw_only=True):
     """A stored thread's context, read cold."""
 
     id: str
@@ -101,8 +98,7 @@ class StoredThreadContext:
     branch: BranchContext
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ContextPiece:
+class ContextPiece(Struct, frozen=True, kw_only=True):
     """A part of an element: a block of its content, a section, a tool; ``name`` if it has one."""
 
     kind: PieceKind
@@ -110,8 +106,7 @@ class ContextPiece:
     characters: int
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ContextElement:
+class ContextElement(Struct, frozen=True, kw_only=True):
     """One message of a context, by pi's role word, and the entry it comes from.
 
     ``text`` is how it begins. ``name`` is a tool result's tool or a custom message's type.
@@ -128,8 +123,7 @@ class ContextElement:
     edited: bool
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class BranchRequestDetail:
+class BranchRequestDetail(Struct, frozen=True, kw_only=True):
     """One request in full: one element for each message of its context, in order.
 
     ``left_out`` are the messages that would be there had no edit taken them out.

@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
 from typing import Literal
+
+from msgspec import Struct
 
 from enso.host.contract.waiting import Activity, Dialog, QueuedPrompt, Surface
 from enso.transcript import Part, Refusal, TranscriptEntry
 
 
-@dataclass(frozen=True, slots=True)
-class EntryStored:
+class EntryStored(Struct, frozen=True):
     """The branch grew by this entry; it ends the streaming message of the same id.
 
     A runtime whose log is written by another program learns an entry's id only when it is there:
@@ -23,8 +23,7 @@ class EntryStored:
     streamed_as: str = ""
 
 
-@dataclass(frozen=True, slots=True)
-class MessageStarted:
+class MessageStarted(Struct, frozen=True):
     """An assistant message begins to stream; ``message_id`` is the id its entry will have.
 
     Or the one that its ``EntryStored`` names as ``streamed_as``.
@@ -36,8 +35,7 @@ class MessageStarted:
     created_at: int
 
 
-@dataclass(frozen=True, slots=True)
-class PartStarted:
+class PartStarted(Struct, frozen=True):
     """A part of the streaming message begins; its text grows by ``PartDelta``. From 0 on."""
 
     message_id: str
@@ -45,8 +43,7 @@ class PartStarted:
     part: Part
 
 
-@dataclass(frozen=True, slots=True)
-class PartDelta:
+class PartDelta(Struct, frozen=True):
     """Text to append to a text or thinking part of the streaming message."""
 
     message_id: str
@@ -54,8 +51,7 @@ class PartDelta:
     text: str
 
 
-@dataclass(frozen=True, slots=True)
-class PartReplaced:
+class PartReplaced(Struct, frozen=True):
     """A part as it now is, whole: a tool call whose arguments are complete."""
 
     message_id: str
@@ -63,83 +59,71 @@ class PartReplaced:
     part: Part
 
 
-@dataclass(frozen=True, slots=True)
-class MessageDropped:
+class MessageDropped(Struct, frozen=True):
     """The streaming message will not be stored (the run ended before it had anything to keep)."""
 
     message_id: str
 
 
-@dataclass(frozen=True, slots=True)
-class DialogOpened:
+class DialogOpened(Struct, frozen=True):
     """A question waits for a person."""
 
     dialog: Dialog
 
 
-@dataclass(frozen=True, slots=True)
-class DialogClosed:
+class DialogClosed(Struct, frozen=True):
     """A question waits no more. ``outcome``: the chosen value, ``cancelled`` or ``stopped``."""
 
     dialog_id: str
     outcome: str
 
 
-@dataclass(frozen=True, slots=True)
-class ToolProgress:
+class ToolProgress(Struct, frozen=True):
     """The end of a running tool's output so far; replaces what was told of this call before."""
 
     tool_call_id: str
     text: str
 
 
-@dataclass(frozen=True, slots=True)
-class QueueChanged:
+class QueueChanged(Struct, frozen=True):
     """What waits to be said to the model, as it now is, in the order of delivery."""
 
     items: tuple[QueuedPrompt, ...]
 
 
-@dataclass(frozen=True, slots=True)
-class ActivityChanged:
+class ActivityChanged(Struct, frozen=True):
     """The run does something else now. A settled run has no activity."""
 
     activity: Activity
 
 
-@dataclass(frozen=True, slots=True)
-class BranchChanged:
+class BranchChanged(Struct, frozen=True):
     """The log now continues from another entry, or its entries have other ids: read it anew."""
 
 
-@dataclass(frozen=True, slots=True)
-class RunBegan:
+class RunBegan(Struct, frozen=True):
     """A run began that nobody prompted: an extension started it. It settles as any other."""
 
 
-@dataclass(frozen=True, slots=True)
-class DraftSuggested:
+class DraftSuggested(Struct, frozen=True):
     """A text for the composer: an extension's, or a prompt that came to nothing."""
 
     text: str
 
 
-@dataclass(frozen=True, slots=True)
-class SurfaceChanged:
+class SurfaceChanged(Struct, frozen=True):
     """What extensions show beside the conversation, as it now is."""
 
     surface: Surface
 
 
-@dataclass(frozen=True, slots=True)
-class RunNotice:
+class RunNotice(Struct, frozen=True):
     """A sentence for the person, not part of the transcript."""
 
     sentence: str
 
 
-@dataclass(frozen=True, slots=True)
-class RunSettled:
+class RunSettled(Struct, frozen=True):
     """The run is over: the last event of every run, whatever went wrong."""
 
     outcome: Literal["complete", "refused", "aborted", "failed"]

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Protocol
+
+from msgspec import Struct, field
 
 from enso.host.contract.context import (
     BranchRequestDetail,
@@ -34,8 +35,7 @@ ChangeListener = Callable[[frozenset[str]], None]
 """Told the ids of threads whose log was made, grew, shrank or went; called from any worker."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class HostReadiness:
+class HostReadiness(Struct, frozen=True, kw_only=True):
     """Whether a prompt to a new thread could be answered, and what to do if it could not."""
 
     model: ModelInUse | None

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Literal, Protocol
+
+from msgspec import Struct, field
 
 from enso.host.contract.context import BranchContext, BranchRequestDetail, RequestNumber
 from enso.host.contract.events import ThreadEvent
@@ -16,8 +17,7 @@ from enso.host.contract.tree import ThreadTree
 from enso.transcript import Part, TranscriptEntry, Usage
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class HostedThreadInspection:
+class HostedThreadInspection(Struct, frozen=True, kw_only=True):
     """What one live thread holds. ``session_file`` is ``None`` until the file exists.
 
     ``labels`` are those of the whole file, by the ids of the entries that they are on.
@@ -38,8 +38,7 @@ class HostedThreadInspection:
     said: tuple[str, ...] = ()
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class HostedThreadState:
+class HostedThreadState(Struct, frozen=True, kw_only=True):
     """What a live thread is shown by: its inspection, spend and mode, all of one moment."""
 
     inspection: HostedThreadInspection
@@ -47,8 +46,7 @@ class HostedThreadState:
     permission_mode: PermissionModeState
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ToolCallVerdict:
+class ToolCallVerdict(Struct, frozen=True, kw_only=True):
     """What would be said of a tool call: allowed, asked about, or refused with a reason."""
 
     verdict: Literal["allow", "ask", "refuse"]

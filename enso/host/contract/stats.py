@@ -9,7 +9,6 @@ where the log does not tell.
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
 
@@ -63,8 +62,7 @@ class TurnStats(Struct, frozen=True, kw_only=True, gc=False):
     usage: Usage
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ToolStats:
+class ToolStats(Struct, frozen=True, kw_only=True):
     """One tool by its name: what was called, what failed, what has no result.
 
     ``duration_ms`` is the sum over the ``timed`` results that tell theirs. ``usage`` is what the
@@ -80,8 +78,7 @@ class ToolStats:
     usage: Usage | None = None
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class BranchStats:
+class BranchStats(Struct, frozen=True, kw_only=True):
     """What a thread used, in the order of its log: of every branch, the current one marked.
 
     ``totals`` is the sum over the whole log, as pi's ``getSessionStats`` adds it, each entry id
@@ -95,8 +92,7 @@ class BranchStats:
     tools: tuple[ToolStats, ...]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class StoredThreadStats:
+class StoredThreadStats(Struct, frozen=True, kw_only=True):
     """What a stored thread used, and whose it is."""
 
     id: str
@@ -104,8 +100,7 @@ class StoredThreadStats:
     stats: BranchStats
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class JointSpend:
+class JointSpend(Struct, frozen=True, kw_only=True):
     """What several threads used together."""
 
     usage: Usage

@@ -3,17 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
 from datetime import datetime
 from pathlib import Path
 from typing import BinaryIO, Literal
+
+from msgspec import Struct, field
 
 from enso.host.thread_ends import ThreadEnd
 from enso.transcript import TranscriptEntry, Usage
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class StoredThread:
+class StoredThread(Struct, frozen=True, kw_only=True):
     """One stored thread, as the rail lists it.
 
     ``first_message`` is the first user message verbatim, empty when there is none or it has no
@@ -33,8 +33,7 @@ class StoredThread:
     end: ThreadEnd
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Listed:
+class Listed(Struct, frozen=True, kw_only=True):
     """The listing as far as it is known: rows of threads, newest first, each id once.
 
     ``looked_at`` counts the logs that were looked at, ``waiting`` those that are still to be.
@@ -45,8 +44,7 @@ class Listed:
     waiting: int = 0
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class StoredThreadRead:
+class StoredThreadRead(Struct, frozen=True, kw_only=True):
     """A stored thread read cold: its branch from root to leaf, and the spend of the whole file.
 
     ``labels`` are those of the whole file, by the ids of the entries that they are on.
@@ -62,8 +60,7 @@ class StoredThreadRead:
     skipped_lines: int = 0
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class StoredEntries:
+class StoredEntries(Struct, frozen=True, kw_only=True):
     """A stretch of a stored thread's branch: ``start`` of its ``total`` entries stand before it."""
 
     id: str
@@ -74,8 +71,7 @@ class StoredEntries:
     skipped_lines: int = 0
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class StoredBranch:
+class StoredBranch(Struct, frozen=True, kw_only=True):
     """A stored thread's branch as it is now, to be walked from its root as often as is wanted.
 
     ``walk`` decodes an entry when it is asked for, and holds none; it ends early where the log was
@@ -86,8 +82,7 @@ class StoredBranch:
     close: Callable[[], None]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class StoredLog:
+class StoredLog(Struct, frozen=True, kw_only=True):
     """A thread's log as it is stored, byte for byte, and the name it is stored under.
 
     ``stream`` is open for reading and is closed by whoever asked for it. ``size`` is how many bytes
@@ -99,16 +94,14 @@ class StoredLog:
     stream: BinaryIO
 
 
-@dataclass(frozen=True, slots=True)
-class TurnUsage:
+class TurnUsage(Struct, frozen=True):
     """What a part of a turn used: how many requests, and their sum."""
 
     requests: int = 0
     usage: Usage = field(default_factory=Usage)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class StoredThreadPage:
+class StoredThreadPage(Struct, frozen=True, kw_only=True):
     """A stretch of a stored thread's branch, and what is said of the whole thread beside it.
 
     ``entries`` begin at a message, unless the stretch has none. ``later`` are entries behind the
@@ -144,8 +137,7 @@ class StoredThreadPage:
 PermissionModeId = Literal["plan", "ask", "edit", "auto"]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class PermissionModeChoice:
+class PermissionModeChoice(Struct, frozen=True, kw_only=True):
     """One mode that can be chosen, with its words."""
 
     id: str
@@ -153,8 +145,7 @@ class PermissionModeChoice:
     description: str
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class PermissionModeState:
+class PermissionModeState(Struct, frozen=True, kw_only=True):
     """The mode a thread is in. ``mode`` may be a name this server does not know: treated as ask."""
 
     mode: str
@@ -162,8 +153,7 @@ class PermissionModeState:
     modes: tuple[PermissionModeChoice, ...]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Passage:
+class Passage(Struct, frozen=True, kw_only=True):
     """A passage of a stored thread that holds what was looked for.
 
     ``entry_id`` is empty for an entry without one. ``said_by`` is the message's role as it is
@@ -180,8 +170,7 @@ class Passage:
     after: str
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Found:
+class Found(Struct, frozen=True, kw_only=True):
     """What was found, the newest passage first. ``searched`` of ``threads`` were looked into."""
 
     passages: tuple[Passage, ...]

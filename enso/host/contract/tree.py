@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
 from typing import Final, Literal
 
 from msgspec import Struct
@@ -50,8 +49,7 @@ class ThreadTreeEntry(Struct, frozen=True, kw_only=True, gc=False):
     on_branch: bool = False
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ThreadTree:
+class ThreadTree(Struct, frozen=True, kw_only=True):
     """Every entry of a log once, in the log's order, and where the thread is now.
 
     ``leaf_id`` is the entry that the next one follows; ``None`` before everything.

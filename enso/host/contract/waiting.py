@@ -2,20 +2,19 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Any, Literal
 
+from msgspec import Struct
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class DialogOption:
+
+class DialogOption(Struct, frozen=True, kw_only=True):
     """One answer that can be chosen; ``value`` is what ``DialogAnswer`` says."""
 
     value: str
     label: str
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Dialog:
+class Dialog(Struct, frozen=True, kw_only=True):
     """A question that holds up a run until a person answers it, however long that takes.
 
     A ``permission`` asks about a call of ``tool_name`` with ``arguments``; its values are ``once``,
@@ -39,8 +38,7 @@ class Dialog:
     expires_at: int | None = None
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class DialogAnswer:
+class DialogAnswer(Struct, frozen=True, kw_only=True):
     """What a person said: a value, or that the question was put away; ``reason`` for a ``deny``."""
 
     value: str | None = None
@@ -48,8 +46,7 @@ class DialogAnswer:
     reason: str = ""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class QueuedPrompt:
+class QueuedPrompt(Struct, frozen=True, kw_only=True):
     """A message that waits: ``steer`` for the current tools, ``after`` for the run to settle.
 
     ``can_be_taken_back``: whether ``take_back`` can do anything for it, as long as it waits.
@@ -61,8 +58,7 @@ class QueuedPrompt:
     can_be_taken_back: bool = True
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Activity:
+class Activity(Struct, frozen=True, kw_only=True):
     """What a busy run is doing now, for the status line.
 
     ``until`` (ms since the epoch) is when a ``retry-wait`` ends; ``attempt`` of ``attempts`` is the
@@ -79,8 +75,7 @@ class Activity:
     can_be_cut_short: bool = True
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Widget:
+class Widget(Struct, frozen=True, kw_only=True):
     """Lines that an extension keeps beside the composer."""
 
     key: str
@@ -88,8 +83,7 @@ class Widget:
     below: bool = False
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Surface:
+class Surface(Struct, frozen=True, kw_only=True):
     """What extensions show beside the conversation: short states, widgets, a title."""
 
     statuses: tuple[str, ...] = ()
@@ -97,8 +91,7 @@ class Surface:
     title: str = ""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Command:
+class Command(Struct, frozen=True, kw_only=True):
     """A slash command, named without its slash.
 
     ``prompt`` and ``skill`` ones are expanded by the runtime when a prompt begins with them, an
@@ -112,8 +105,7 @@ class Command:
     argument_hint: str = ""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ModelChoice:
+class ModelChoice(Struct, frozen=True, kw_only=True):
     """A model that can be chosen, with the thinking levels that it takes."""
 
     provider: str
@@ -123,8 +115,7 @@ class ModelChoice:
     context_window: int | None
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ModelInUse:
+class ModelInUse(Struct, frozen=True, kw_only=True):
     """The model that the next prompt goes to, in words for the composer's chip."""
 
     provider: str
@@ -133,8 +124,7 @@ class ModelInUse:
     context_window: int | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class PromptImage:
+class PromptImage(Struct, frozen=True):
     """An image that comes with a prompt; ``data`` is base64."""
 
     mime_type: str

@@ -7,8 +7,10 @@ options are the labels of the permission rules; see ``guard/enso-guard.ts``.
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any, Final
+
+from msgspec.structs import replace
 
 from enso.host.contract import Dialog, DialogAnswer
 from enso.host.permission_rules import OPTIONS, question
