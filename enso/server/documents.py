@@ -11,13 +11,13 @@ import base64
 import hashlib
 from collections.abc import Callable, Iterable, Iterator
 from functools import cached_property, partial
-from typing import Any
 
 from jinja2 import Environment
 from markupsafe import Markup
 
 from enso.server import looks, resources
 from enso.server.frames import Streams
+from enso.server.macros import Macros
 from enso.server.tool_lines import WHOLE
 from enso.server.views import NOWHERE, ExportView
 
@@ -46,7 +46,7 @@ class Documents:
     def _messages(self, view: ExportView) -> Iterator[Markup]:
         stream = partial(Streams().html, view.key)
         for look in looks.each_look(view.messages, WHOLE):
-            html = self._macros.messages([look], view.key, stream, NOWHERE)
+            html = self._macros.messages.messages([look], view.key, stream, NOWHERE)
             yield Markup(html)  # noqa: S704 - what the templates made
 
     @cached_property
@@ -54,8 +54,8 @@ class Documents:
         return self._make_environment()
 
     @cached_property
-    def _macros(self) -> Any:
-        return self._environment.get_template("_messages.html").module
+    def _macros(self) -> Macros:
+        return Macros(self._environment)
 
     @cached_property
     def _style(self) -> Markup:

@@ -17,6 +17,7 @@ from markupsafe import Markup, escape
 
 from enso import wire
 from enso.server import dialogs, looks, words
+from enso.server.macros import Macros
 from enso.server.tool_lines import terminal_end
 
 if TYPE_CHECKING:
@@ -114,10 +115,8 @@ def hrefs_under(base: str) -> Mapping[str, str]:
 class FrameDrawer:
     """Draws frames with the macros of the templates: messages, dialogs, controls."""
 
-    def __init__(self, *, messages: Any, dialogs: Any, controls: Any) -> None:
-        self._macros = messages
-        self._dialogs = dialogs
-        self._controls = controls
+    def __init__(self, macros: Macros) -> None:
+        self._macros = macros
         self._draw: dict[type[Any], Callable[[Any, _Aim], str]] = {
             wire.SnapshotFrame: self._snapshot,
             wire.StatusFrame: self._status,
@@ -160,16 +159,16 @@ class FrameDrawer:
         aim.streams.refused = looks.refused_at_end(frame.messages)
         aim.streams.streaming = next((one.id for one in frame.messages if one.streaming), "")
         open_now = self._dialog_cards(frame.open_dialogs, aim)
-        queue = self._controls.queue(frame.queue, aim.key, aim.hrefs.get("queue", ""))
+        queue = self._macros.controls.queue(frame.queue, aim.key, aim.hrefs.get("queue", ""))
         inner = {
-            "tail": self._macros.messages(drawn, aim.key, aim.stream(), aim.hrefs),
-            "interrupted": self._macros.interrupted(frame.interrupted),
+            "tail": self._macros.messages.messages(drawn, aim.key, aim.stream(), aim.hrefs),
+            "interrupted": self._macros.said.interrupted(frame.interrupted),
             "dialogs": open_now,
-            "status": self._macros.status(frame.status, not frame.messages, aim.key),
-            "usage": self._macros.usage(frame.usage),
-            "context": self._macros.context(frame.context),
+            "status": self._macros.said.status(frame.status, not frame.messages, aim.key),
+            "usage": self._macros.said.usage(frame.usage),
+            "context": self._macros.said.context(frame.context),
             "queue": queue,
-            "surface": self._macros.surface(frame.surface),
+            "surface": self._macros.said.surface(frame.surface),
         }
         pieces = [partial_of(f"{at}-{aim.key}", "innerMorph", html) for at, html in inner.items()]
         mode = wire.ModeFrame(permission_mode=frame.permission_mode)
@@ -178,7 +177,7 @@ class FrameDrawer:
 
     def _status(self, frame: wire.StatusFrame, aim: _Aim) -> str:
         # Not morphed: a line that is spoken aloud must change as a whole to be spoken.
-        html = self._macros.status(frame, False, aim.key)
+        html = self._macros.said.status(frame, False, aim.key)
         return partial_of(f"status-{aim.key}", "innerHTML", html)
 
     # -- messages -------------------------------------------------------------------------------
@@ -193,7 +192,9 @@ class FrameDrawer:
         joined = self._attempts(message, aim, stood)
         if joined:
             return joined
-        html = self._macros.message(looks.message_look(message), aim.key, aim.stream(), aim.hrefs)
+        html = self._macros.messages.message(
+            looks.message_look(message), aim.key, aim.stream(), aim.hrefs
+        )
         if not aim.new:
             was = looks.dom_token(stood)
             return f"{_renaming(aim.key, was, looks.dom_token(message.id))}{html}</hx-partial>"
@@ -218,7 +219,7 @@ class FrameDrawer:
         if not before:
             return ""
         (look,) = looks.looks(aim.streams.refused)
-        html = self._macros.attempts(look, aim.key, aim.stream())
+        html = self._macros.messages.attempts(look, aim.key, aim.stream())
         first = looks.dom_token(before[0].id)
         stood = f"attempts-{aim.key}-{first}" if len(before) > 1 else f"m-{aim.key}-{first}"
         # Where it streamed it goes away; then the bubble takes the place of the one before.
@@ -236,7 +237,7 @@ class FrameDrawer:
             id=frame.message_id, role="assistant", parts=[*before, frame.part], streaming=True
         )
         look = looks.part_look(message, frame.index)
-        html = self._macros.part(look, aim.key, token, message, aim.stream(), aim.hrefs)
+        html = self._macros.messages.part(look, aim.key, token, message, aim.stream(), aim.hrefs)
         if aim.new:
             return partial_of(f"mp-{aim.key}-{token}", "beforeend", html)
         return partial_of(f"p-{aim.key}-{token}-{frame.index}", "outerMorph", html)
@@ -255,7 +256,7 @@ class FrameDrawer:
     def _dialog_cards(self, open_dialogs: Iterable[wire.Dialog], aim: _Aim) -> str:
         href = aim.hrefs.get("dialogs", "")
         cards = [dialogs.dialog_look(dialog, href) for dialog in open_dialogs]
-        return self._dialogs.dialogs(cards, aim.key)
+        return self._macros.dialogs.dialogs(cards, aim.key)
 
     def _dialog(self, frame: wire.DialogFrame, aim: _Aim) -> str:
         if frame.dialog is not None:
@@ -264,18 +265,18 @@ class FrameDrawer:
         at = f"{aim.key}-{looks.dom_token(frame.closed or '')}"
         if frame.outcome == "stopped":
             return partial_of(f"d-{at}", "delete", "")
-        line = self._dialogs.outcome(dialogs.outcome_words(frame.outcome or ""))
+        line = self._macros.dialogs.outcome(dialogs.outcome_words(frame.outcome or ""))
         return partial_of(f"da-{at}", "outerHTML", line)
 
     def _queue(self, frame: wire.QueueFrame, aim: _Aim) -> str:
-        html = self._controls.queue(frame.queue, aim.key, aim.hrefs.get("queue", ""))
+        html = self._macros.controls.queue(frame.queue, aim.key, aim.hrefs.get("queue", ""))
         return partial_of(f"queue-{aim.key}", "innerMorph", html)
 
     def _mode(self, frame: wire.ModeFrame, aim: _Aim) -> str:
         now = frame.permission_mode
-        label = self._controls.mode_label(now.modes, now.mode)
-        choices = self._controls.modes(now.modes, now.mode)
-        about = self._controls.mode_about(now.modes, now.mode)
+        label = self._macros.controls.mode_label(now.modes, now.mode)
+        choices = self._macros.controls.modes(now.modes, now.mode)
+        about = self._macros.controls.mode_about(now.modes, now.mode)
         return (
             partial_of(f"mode-{aim.key}", "innerHTML", label)
             + partial_of(f"modes-{aim.key}", "innerMorph", choices)
@@ -286,9 +287,9 @@ class FrameDrawer:
         if frame.model is None:
             return ""
         now = frame.model
-        label = self._controls.model_label(now.provider, now.model, now.label)
-        level = self._controls.level_label(now.level if words.thinks(now.levels) else None)
-        levels = self._controls.levels(now.provider, now.model, now.levels, now.level)
+        label = self._macros.controls.model_label(now.provider, now.model, now.label)
+        level = self._macros.controls.level_label(now.level if words.thinks(now.levels) else None)
+        levels = self._macros.controls.levels(now.provider, now.model, now.levels, now.level)
         return (
             partial_of(f"model-{aim.key}", "innerHTML", label)
             + partial_of(f"welcome-model-{aim.key}", "innerHTML", escape(now.label))
@@ -299,25 +300,25 @@ class FrameDrawer:
     # -- the rest -------------------------------------------------------------------------------
 
     def _usage(self, frame: wire.UsageFrame, aim: _Aim) -> str:
-        usage = partial_of(f"usage-{aim.key}", "innerHTML", self._macros.usage(frame.usage))
-        context = self._macros.context(frame.context)
+        usage = partial_of(f"usage-{aim.key}", "innerHTML", self._macros.said.usage(frame.usage))
+        context = self._macros.said.context(frame.context)
         return usage + partial_of(f"context-{aim.key}", "innerHTML", context)
 
     def _notice(self, frame: wire.NoticeFrame, aim: _Aim) -> str:
         # Beside the composer: what comes while one reads is not said above a long log.
         return partial_of(
-            f"told-{aim.key}", "innerHTML", self._macros.told(frame.message, frame.links or ())
+            f"told-{aim.key}", "innerHTML", self._macros.said.told(frame.message, frame.links or ())
         )
 
     def _surface(self, frame: wire.SurfaceFrame, aim: _Aim) -> str:
-        html = self._macros.surface(frame.surface)
+        html = self._macros.said.surface(frame.surface)
         return partial_of(f"surface-{aim.key}", "innerMorph", html)
 
     def _draft(self, frame: wire.DraftFrame, aim: _Aim) -> str:
         return partial_of(f"draft-{aim.key}", "innerHTML", escape(frame.text))
 
     def _rail(self, _frame: wire.RailFrame, aim: _Aim) -> str:
-        return partial_of("rail-news", "innerHTML", self._macros.rail_news(aim.rail_href))
+        return partial_of("rail-news", "innerHTML", self._macros.said.rail_news(aim.rail_href))
 
     def _nothing(self, _frame: Any, _aim: _Aim) -> str:
         return ""

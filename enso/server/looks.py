@@ -10,8 +10,10 @@ import hashlib
 import re
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass, replace
 from itertools import groupby, takewhile
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from enso import wire
 from enso.server.tool_lines import SHOWN, CutText, Room, ToolLook, cut_text, tool_look
@@ -55,8 +57,7 @@ def dom_token(text: str) -> str:
     return "x" + hashlib.sha256(text.encode("utf-8", "replace")).hexdigest()[:20]
 
 
-@dataclass(frozen=True, slots=True)
-class PartLook:
+class PartLook(Struct, frozen=True):
     """One part of a message. ``kind``: text, written, thinking, image, tool or run.
 
     ``index`` is its place in the message. ``written`` is a person's text, shown as they wrote it.
@@ -75,8 +76,7 @@ class PartLook:
     progress: str = ""
 
 
-@dataclass(frozen=True, slots=True)
-class MessageLook:
+class MessageLook(Struct, frozen=True):
     """One message; ``work`` when it holds nothing but tool calls and thoughts."""
 
     message: wire.Message
@@ -91,8 +91,7 @@ class MessageLook:
         return tuple(p for p in self.message.parts if isinstance(p, wire.ToolCallPart))
 
 
-@dataclass(frozen=True, slots=True)
-class RunLook:
+class RunLook(Struct, frozen=True):
     """Messages of tool calls alone, folded: ``summary`` counts them."""
 
     looks: tuple[MessageLook, ...]
@@ -101,8 +100,7 @@ class RunLook:
     kind: str = "run"
 
 
-@dataclass(frozen=True, slots=True)
-class AttemptsLook:
+class AttemptsLook(Struct, frozen=True):
     """Refused attempts of one prompt: the earlier ones fold under the last."""
 
     earlier: tuple[MessageLook, ...]

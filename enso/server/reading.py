@@ -8,9 +8,10 @@ lock held. Looking builds nothing and writes nothing.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TypeVar
+
+from msgspec import Struct, field
 
 from enso import thread_ids, transcript, wire
 from enso.host import contract
@@ -42,8 +43,7 @@ from enso.server.waiting import dialog_shape, queue_shape, shown_surface
 _T = TypeVar("_T")
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class NotServed:
+class NotServed(Struct, frozen=True, kw_only=True):
     """There is such a thread, in a directory that this server does not serve."""
 
     directory: Path
@@ -66,13 +66,11 @@ def there(reading: _T | NotServed | None) -> _T:
     return reading
 
 
-@dataclass(frozen=True, slots=True)
-class NotOnBranch:
+class NotOnBranch(Struct, frozen=True):
     """There is such a thread, and no such message on its branch."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ThreadReading:
+class ThreadReading(Struct, frozen=True, kw_only=True):
     """All there is to say of a thread now. ``stored``: false while nothing has its id.
 
     ``messages`` are all, or a page of ``message_count`` with ``messages_before`` before it.

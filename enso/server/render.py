@@ -19,6 +19,7 @@ from enso import images, wire
 from enso.server import dialogs, looks, pictures, resources, words
 from enso.server.documents import Documents
 from enso.server.frames import FrameDrawer, Streams
+from enso.server.macros import Macros
 from enso.server.template_cache import TemplateCache
 from enso.server.views import (
     NOWHERE,
@@ -98,15 +99,8 @@ class Renderer:
         self._documents = Documents(
             partial(_environment, directory, static_url, words.moment, cache)
         )
-        self._macros = self._module("_messages.html")
-        self._frames = FrameDrawer(
-            messages=self._macros,
-            dialogs=self._module("_dialogs.html"),
-            controls=self._module("_controls.html"),
-        )
-
-    def _module(self, template: str) -> Any:
-        return self._environment.get_template(template).module
+        self._macros = Macros(self._environment)
+        self._frames = FrameDrawer(self._macros)
 
     def page(self, view: PageView) -> str:
         """The whole page: rail and pane."""
@@ -117,12 +111,20 @@ class Renderer:
         return self._render("_pane.html", with_title=True, **self._in_pane(view))
 
     def _in_pane(self, view: PaneView) -> dict[str, Any]:
-        href = view.hrefs.get("dialogs", "")
         return {
             "pane": view,
             "messages": self.messages(view.messages, key=view.key, hrefs=view.hrefs),
-            "dialog_looks": [dialogs.dialog_look(dialog, href) for dialog in view.dialogs],
+            "cards": self._cards(view),
         }
+
+    def _cards(self, view: PaneView) -> Markup:
+        """The dialogs of a pane."""
+        if not view.dialogs:
+            return Markup()
+        href = view.hrefs.get("dialogs", "")
+        asked = [dialogs.dialog_look(dialog, href) for dialog in view.dialogs]
+        html = self._macros.dialogs.dialogs(asked, view.key)
+        return Markup(html)  # noqa: S704 - what the templates made
 
     def rail(self, view: RailView) -> str:
         """What stands inside ``#rail``."""
@@ -198,8 +200,10 @@ class Renderer:
         self, messages: Sequence[wire.Message], *, key: str, hrefs: Mapping[str, str] = NOWHERE
     ) -> Markup:
         """Messages under one another, runs and refused attempts folded; what ``hrefs`` offers."""
+        if not messages:
+            return Markup()
         stream = partial(Streams().html, key)
-        html = self._macros.messages(looks.looks(messages), key, stream, hrefs)
+        html = self._macros.messages.messages(looks.looks(messages), key, stream, hrefs)
         return Markup(html)  # noqa: S704 - what the templates made
 
     def frame(

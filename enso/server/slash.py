@@ -6,7 +6,8 @@ Templates and skills are not here: they are expanded by the runtime, where they 
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 from enso import thread_ids, wire
 from enso.server.formats import FORMATS
@@ -16,8 +17,7 @@ from enso.server.words import FILE_KINDS
 from enso.urls import Urls
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class SlashDone:
+class SlashDone(Struct, frozen=True, kw_only=True):
     """What a command came to: a sentence to say, and the new thread that it made, if it did.
 
     ``links`` are files that it offers, the likeliest first. ``shows`` is the part of the thread's
@@ -36,8 +36,7 @@ class SlashDone:
         return bool(self.new_thread_id or self.shows)
 
 
-@dataclass(frozen=True, slots=True)
-class _Given:
+class _Given(Struct, frozen=True):
     """A command on its way: whose, where, and with what behind its name."""
 
     services: Services

@@ -11,8 +11,9 @@ import json
 import re
 import sys
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
 from typing import Any, cast
+
+from msgspec import Struct
 
 from enso import wire
 from enso.server.diff_lines import MAX_LINE, DiffLine, edit_lines, mapping_of, stored_lines
@@ -29,8 +30,7 @@ MAX_RESULT_CHARACTERS = 20_000
 MAX_RESULT_LINES = 400
 
 
-@dataclass(frozen=True, slots=True)
-class Room:
+class Room(Struct, frozen=True):
     """How much of a text is shown under a tool's line."""
 
     lines: int
@@ -44,16 +44,14 @@ WHOLE = Room(sys.maxsize // 16, sys.maxsize // 16)
 _EXIT_CODE = re.compile(r"\n*Command exited with code (-?\d{1,10})\s*\Z")
 
 
-@dataclass(frozen=True, slots=True)
-class Note:
+class Note(Struct, frozen=True):
     """A few words behind the subject; ``kind`` is ``plus``, ``minus``, ``under-way`` or empty."""
 
     text: str
     kind: str = ""
 
 
-@dataclass(frozen=True, slots=True)
-class CutText:
+class CutText(Struct, frozen=True):
     """A piece of a text, and how many lines and characters before or behind it are left out."""
 
     text: str
@@ -62,8 +60,7 @@ class CutText:
     is_end: bool = False  # the end of the text is shown: what is left out stood before it
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ToolLook:
+class ToolLook(Struct, frozen=True, kw_only=True):
     """What the templates draw of a tool call; no ``arguments`` when the line says them all."""
 
     name: str

@@ -6,9 +6,8 @@ composer: a page for a plain form, the inside of ``#pane`` for one that says ``t
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 from flask import Blueprint, Response, request
+from msgspec.structs import replace
 
 from enso import wire
 from enso.server.htmx import HtmxRequest

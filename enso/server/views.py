@@ -6,9 +6,9 @@ Wire shapes (``enso.wire``) stand in them wherever the JSON interface says the s
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
 
 from markupsafe import Markup
+from msgspec import Struct, field
 
 from enso import wire
 from enso.server.looks import dom_token
@@ -17,8 +17,7 @@ NOWHERE: Mapping[str, str] = {}
 """No links: what cannot be done is not offered."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class RailRow:
+class RailRow(Struct, frozen=True, kw_only=True):
     """One thread in the rail. ``sign`` names the ensō drawn, ``sign_word`` says it in words.
 
     ``sign_title`` is the tooltip of the sign: what it means, in a sentence.
@@ -38,8 +37,7 @@ class RailRow:
     current: bool
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class RailGroup:
+class RailGroup(Struct, frozen=True, kw_only=True):
     """The rows of one project, under its name."""
 
     project_id: str
@@ -49,8 +47,7 @@ class RailGroup:
     rows: Sequence[RailRow]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class RailAsk:
+class RailAsk(Struct, frozen=True, kw_only=True):
     """A dialog that waits in some thread: who is away is told of each once, by its DOM id."""
 
     dom_id: str
@@ -59,8 +56,7 @@ class RailAsk:
     title: str  # what is asked, one line
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class RailFilling:
+class RailFilling(Struct, frozen=True, kw_only=True):
     """How far the first look at all stored threads is, and where the rail is asked for again."""
 
     looked_at: int
@@ -68,8 +64,7 @@ class RailFilling:
     href: str
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class RailView:
+class RailView(Struct, frozen=True, kw_only=True):
     """The rail: groups of rows, and what is needed to page, filter and refresh it.
 
     ``more_href`` asks for the same rail with more rows; ``None`` when all are shown. ``shown`` is
@@ -93,8 +88,7 @@ class RailView:
     find_href: str | None = None  # what of the query is said in threads; ``None`` without a query
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Composer:
+class Composer(Struct, frozen=True, kw_only=True):
     """The form that takes a prompt. ``blocked`` is what to do first, when no prompt can be sent."""
 
     action: str
@@ -109,16 +103,14 @@ class Composer:
     error: str  # why a plain form was refused
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Deleted:
+class Deleted(Struct, frozen=True, kw_only=True):
     """A thread that was just deleted: what it was called, and where it is taken back."""
 
     title: str
     restore_href: str
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class PaneView:
+class PaneView(Struct, frozen=True, kw_only=True):
     """The open thread. ``messages`` is the last page; ``earlier_href`` asks for the one before.
 
     ``history_href`` asks for the one before any message, whose id is added to it.
@@ -161,8 +153,7 @@ class PaneView:
     new_thread_href: str = ""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class HistoryView:
+class HistoryView(Struct, frozen=True, kw_only=True):
     """A page of earlier messages, and where the one before it is.
 
     ``href`` asks for this page again: of one that has none nothing is taken out of a long pane.
@@ -181,8 +172,7 @@ class HistoryView:
         return dom_token(self.messages[0].id) if self.messages else ""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class PageView:
+class PageView(Struct, frozen=True, kw_only=True):
     """The whole page: rail and pane."""
 
     rail: RailView
@@ -190,8 +180,7 @@ class PageView:
     htmx_config: str  # JSON, for the meta element
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ErrorView:
+class ErrorView(Struct, frozen=True, kw_only=True):
     """An error said as a pane: what was wrong, and what to do."""
 
     status: int
@@ -201,8 +190,7 @@ class ErrorView:
     wanted: str = "/"  # where it goes on, once the token was given
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class WaitingItem:
+class WaitingItem(Struct, frozen=True, kw_only=True):
     """A dialog that waits, and the thread that it holds up; answered under ``dialogs_href``."""
 
     key: str  # the thread's part of DOM ids
@@ -213,8 +201,7 @@ class WaitingItem:
     dialogs_href: str
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class WaitingView:
+class WaitingView(Struct, frozen=True, kw_only=True):
     """Every dialog that waits, in all threads, oldest first.
 
     ``href`` is the page itself, to be read anew. ``follow_href`` is any follow that brings the
@@ -228,8 +215,7 @@ class WaitingView:
     htmx_config: str = "{}"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class TreeChoice:
+class TreeChoice(Struct, frozen=True, kw_only=True):
     """A filter of a tree, and where the tree is that it shows."""
 
     label: str
@@ -237,8 +223,7 @@ class TreeChoice:
     chosen: bool
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class TreeView:
+class TreeView(Struct, frozen=True, kw_only=True):
     """A window of a thread's tree. ``go_href`` and ``label_href`` are where its forms are posted.
 
     ``again_href`` is the window itself, to be read anew when the thread went on. ``follow_href`` is
@@ -261,16 +246,14 @@ class TreeView:
     htmx_config: str = "{}"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Row:
+class Row(Struct, frozen=True, kw_only=True):
     """One row: its cells in words. ``beside``: it is not on the branch that is shown."""
 
     cells: tuple[str, ...]
     beside: bool = False
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Table:
+class Table(Struct, frozen=True, kw_only=True):
     """A table: the first ``names`` columns hold words, the others numbers.
 
     ``left_out`` counts the rows, older than those, that are not shown.
@@ -283,8 +266,7 @@ class Table:
     left_out: int = 0
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class StatsView:
+class StatsView(Struct, frozen=True, kw_only=True):
     """What a thread used: facts and tables in words, charts as SVG.
 
     ``again_href`` is the page itself, to be read anew when the thread went on.
@@ -310,8 +292,7 @@ class StatsView:
     htmx_config: str = "{}"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class PictureView:
+class PictureView(Struct, frozen=True, kw_only=True):
     """One image with its bytes, at its own address ``href``; ``title`` is its thread's."""
 
     image: wire.ImagePart
@@ -323,8 +304,7 @@ class PictureView:
     htmx_config: str = "{}"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class FoundPassage:
+class FoundPassage(Struct, frozen=True, kw_only=True):
     """A passage with the way to it; ``said_by`` is a word, or empty."""
 
     href: str
@@ -336,8 +316,7 @@ class FoundPassage:
     after: str
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class FoundGroup:
+class FoundGroup(Struct, frozen=True, kw_only=True):
     """The passages of one thread."""
 
     thread_id: str
@@ -346,8 +325,7 @@ class FoundGroup:
     passages: Sequence[FoundPassage]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class FoundView:
+class FoundView(Struct, frozen=True, kw_only=True):
     """What was found in threads. ``again_href``: not all could be looked into yet; ask again."""
 
     query: str
@@ -358,8 +336,7 @@ class FoundView:
     htmx_config: str = "{}"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class CommandsView:
+class CommandsView(Struct, frozen=True, kw_only=True):
     """Slash commands that fit what was typed behind the slash."""
 
     key: str
@@ -367,8 +344,7 @@ class CommandsView:
     commands: Sequence[wire.Command]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class FilesView:
+class FilesView(Struct, frozen=True, kw_only=True):
     """Files of the project that fit what was typed behind the ``@``; relative to its directory.
 
     ``more``: there are others that fit.
@@ -380,8 +356,7 @@ class FilesView:
     more: bool = False
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ExportView:
+class ExportView(Struct, frozen=True, kw_only=True):
     """A thread as a document. ``facts`` stand under its title: what they are, and what they say.
 
     ``notes`` are sentences about what is missing or was under way. ``messages`` may be read once.
@@ -397,8 +372,7 @@ class ExportView:
     generator: str
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class BundleView:
+class BundleView(Struct, frozen=True, kw_only=True):
     """What a bug report of a thread would hold: its files, and the secrets that were found."""
 
     title: str

@@ -6,6 +6,8 @@ import subprocess
 import sys
 from pathlib import Path
 
+from enso.server.template_cache import TemplateCache
+
 ROOT = Path(__file__).parent.parent.parent
 WATCHING = ("enso.host", "enso.wire", "enso.server.application", "flask", "jinja2", "asyncio")
 SHOWING = (
@@ -56,7 +58,7 @@ def test_the_process_that_watches_over_the_server_loads_none_of_it() -> None:
 
 def test_a_page_loads_what_a_page_needs(tmp_path: Path) -> None:
     """A server that has shown a page of text holds no runtime, tool, export, colour or websocket,
-    and made no more of the wire shapes ready than it filled."""
+    made no more of the wire shapes ready than it filled, and compiled no template of messages."""
     source = (
         "import sys\n"
         "from pathlib import Path\n"
@@ -75,3 +77,11 @@ def test_a_page_loads_what_a_page_needs(tmp_path: Path) -> None:
         "server.close()\n"
     )
     assert printed(source, str(tmp_path)) == "200 []\nTrue"
+    kept = tmp_path / "cache" / "templates"
+    compiled = [
+        path.name
+        for path in (ROOT / "templates").iterdir()
+        if (kept / f"{TemplateCache(kept).get_cache_key(path.name, str(path))}.template").exists()
+    ]
+    assert {"_pane.html", "_said.html"} <= set(compiled)
+    assert {"_messages.html", "_dialogs.html"}.isdisjoint(compiled)

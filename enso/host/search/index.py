@@ -13,9 +13,10 @@ import sqlite3
 import threading
 from collections.abc import Generator, Iterable
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
+
+from msgspec import Struct
 
 from enso.host.file_stamp import FileStamp
 
@@ -41,16 +42,14 @@ CREATE VIRTUAL TABLE IF NOT EXISTS words USING fts5 (
 """
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class IndexedFile:
+class IndexedFile(Struct, frozen=True, kw_only=True):
     """How far a session file is in the index: its state then, and up to which byte it was read."""
 
     stamp: FileStamp
     upto: int
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Line:
+class Line(Struct, frozen=True, kw_only=True):
     """A line of a session file to be searched: where it is, when it was written (ms), its text."""
 
     start: int
@@ -59,8 +58,7 @@ class Line:
     text: str
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Addition:
+class Addition(Struct, frozen=True, kw_only=True):
     """New lines of one file; ``anew``: what the index had of it before is wrong."""
 
     path: str
@@ -69,8 +67,7 @@ class Addition:
     anew: bool
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Place:
+class Place(Struct, frozen=True, kw_only=True):
     """A line that holds the words: its file, where it is there, and its row, to go on behind."""
 
     path: str

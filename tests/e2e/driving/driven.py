@@ -9,10 +9,11 @@ from __future__ import annotations
 import mimetypes
 from collections.abc import Callable
 from contextlib import suppress
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any
 from urllib.parse import parse_qsl, urlsplit
 
+from msgspec.structs import replace
 from playwright.sync_api import Error, Page, Route, WebSocketRoute, expect
 
 from enso import transcript, wire
