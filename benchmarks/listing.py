@@ -4,8 +4,9 @@
 
 Every number is the median of five runs, each in a process of its own. Cold: the files' data was put
 out of the page cache before (their names and states were not). Memory is the peak of such a
-process, and of one of those that help it. ``--agent-dir`` measures over a store that is there; the
-row of changed files writes to it and takes that back.
+process, and of one of those that help it; then that of all of them together, what they share
+counted once. ``--agent-dir`` measures over a store that is there; the row of changed files writes
+to it and takes that back.
 """
 
 from __future__ import annotations
@@ -26,6 +27,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
+from benchmarks.memory import peak
 from benchmarks.rows import HEAD, Cost, Row, tell
 from benchmarks.storage import Pi, installed_pi, kept_at, made, measured, of_pi
 from benchmarks.stores import many_sessions
@@ -182,6 +184,18 @@ def ours(work: str, agent_dir: Path) -> None:
         os._exit(0)  # a first fill that goes on is not waited for
 
 
+def held(agent_dir: Path) -> tuple[float, float]:
+    """MiB of all processes together: while all is listed the first time, and while it is proven."""
+    with tempfile.TemporaryDirectory() as cache:
+        host = host_over(agent_dir, Path(cache))
+        with peak() as listing:
+            host.list_sessions()
+        with peak() as proving:
+            host.wait_until_proven()
+        host.close()
+    return listing.mebibytes, proving.mebibytes
+
+
 def request(agent_dir: Path) -> tuple[Cost, int]:
     """What a rail costs the server once everything is listed, and how many bytes it sends."""
     with tempfile.TemporaryDirectory() as cache:
@@ -227,6 +241,8 @@ def compare(agent_dir: Path, pi: Pi | None) -> None:
         command = [sys.executable, "-m", "benchmarks.listing", "--work", work]
         cost = measured([*command, "--agent-dir", str(agent_dir)])
         tell(Row(work=name, enso=cost, pi=listed, wanted=wanted))
+    listing, proving = held(agent_dir)
+    print(f"all processes together: {listing:.0f} MiB listing, {proving:.0f} MiB proving")
     cost, size = request(agent_dir)
     name = f"a rail of 50 rows, in the server; {size / 1000:.1f} kB sent"
     tell(Row(work=name, enso=cost, wanted="5 ms, 20 kB"))

@@ -3,8 +3,9 @@
     python -m benchmarks.readings [--store DIR] [--without-pi]
 
 Every number is the median of five runs, each in a process of its own that has listed the thread and
-read nothing else of it; memory is the peak of that process. The file is warm. pi's work is
-``SessionManager.open``, ``getBranch`` and ``buildSessionContext``.
+read nothing else of it; memory is the peak of that process, and where one helps it, of both
+together, looked at in other runs. The file is warm. pi's work is ``SessionManager.open``,
+``getBranch`` and ``buildSessionContext``.
 """
 
 from __future__ import annotations
@@ -17,8 +18,11 @@ import tempfile
 import time
 from collections import deque
 from collections.abc import Callable, Iterable
+from contextlib import nullcontext
+from dataclasses import replace
 from pathlib import Path
 
+from benchmarks.memory import Peak, peak
 from benchmarks.rows import HEAD, Cost, Row, tell
 from benchmarks.storage import Pi, installed_pi, kept_at, made, measured, of_pi
 from benchmarks.stores import PROJECTS, long_session
@@ -45,12 +49,18 @@ WORKS = {
 BEFORE = {"again": "stats", "context-again": "context", "request": "context", "tree-again": "tree"}
 """What was asked before."""
 
+HELPED = {"stats"}
+"""What another process helps with: their memory is that of both together."""
+
 OURS_ALONE = {"first", "document", "bundle"}
 """What has no like in pi."""
 
 
-def ours(work: str, agent_dir: Path) -> None:
-    """Do the work in this process, and print what it cost."""
+def ours(work: str, agent_dir: Path, looked_at: bool) -> None:
+    """Do the work in this process, and print what it cost.
+
+    ``looked_at``: its memory is looked at meanwhile, with that of its helpers.
+    """
     projects = Projects(PROJECTS)
     with tempfile.TemporaryDirectory() as cache:
         host = SessionHost(
@@ -67,11 +77,13 @@ def ours(work: str, agent_dir: Path) -> None:
             if asked is not None:
                 asked()
         run = _reading(host, thread_id, work) or _request(host, projects, thread_id, work)
-        begun = time.perf_counter()
-        run()
-        seconds = time.perf_counter() - begun
-    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
-    print(json.dumps({"seconds": seconds, "mebibytes": peak}))
+        with peak() if looked_at else nullcontext(Peak()) as held:
+            begun = time.perf_counter()
+            run()
+            seconds = time.perf_counter() - begun
+    own = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
+    mebibytes = held.mebibytes if looked_at else own
+    print(json.dumps({"seconds": seconds, "mebibytes": mebibytes}))
 
 
 def _reading(host: SessionHost, thread_id: str, work: str) -> Callable[[], object] | None:
@@ -109,7 +121,11 @@ def _request(
 def of_enso(work: str, agent_dir: Path) -> Cost:
     """What it costs Enso."""
     module = [sys.executable, "-m", "benchmarks.readings", "--work", work]
-    return measured([*module, "--store", str(agent_dir)])
+    module += ["--store", str(agent_dir)]
+    cost = measured(module)
+    if work not in HELPED:
+        return cost
+    return replace(cost, mebibytes=measured([*module, "--looked-at"]).mebibytes)
 
 
 def compare(store: Path, pi: Pi | None) -> None:
@@ -128,9 +144,10 @@ def main() -> None:
     options.add_argument("--store", type=Path, help="where the store is kept")
     options.add_argument("--without-pi", action="store_true", help="measure Enso alone")
     options.add_argument("--work", choices=WORKS, help=argparse.SUPPRESS)
+    options.add_argument("--looked-at", action="store_true", help=argparse.SUPPRESS)
     chosen = options.parse_args()
     if chosen.work:
-        ours(chosen.work, chosen.store)
+        ours(chosen.work, chosen.store, chosen.looked_at)
         return
     with kept_at(chosen.store) as store:
         compare(store, None if chosen.without_pi else installed_pi())
