@@ -17,19 +17,24 @@ from urllib.parse import unquote
 
 import nh3
 from markdown_it import MarkdownIt
-from markdown_it.common.utils import escapeHtml
+from markdown_it.common.utils import escapeHtml, unescapeAll
 from markdown_it.rules_core import StateCore
+from markdown_it.rules_inline import StateInline
 from markdown_it.token import Token
 from markupsafe import Markup
 
-MAX_HIGHLIGHTED = 100_000
-"""Characters of one code block beyond which it is not coloured."""
+from enso.server.bare_links import MAX_ADDRESSES, address_at
+from enso.server.markdown_work import is_much_work
+
+MAX_HIGHLIGHTED = 50_000
+"""Characters of the code of one text beyond which no more of it is coloured."""
 
 MAX_RENDERED = 200_000
 """Characters of one text beyond which it is shown as it was written."""
 
-MAX_BRACKETS = 20_000
-"""Opening brackets beyond which a text is shown as it was written: each may begin a link."""
+MAX_TARGETS = 400_000
+"""Characters of all targets and titles beyond which a text is shown as it was written: one
+definition may serve ten thousand links."""
 
 MAX_DEPTH = 20
 """Levels of quotes, lists and their items beyond which a text is shown as it was written."""
@@ -37,6 +42,7 @@ MAX_DEPTH = 20
 MAX_CACHED_CHARACTERS = 16_000_000
 
 _LINK = re.compile(r"(?:https?://|mailto:)", re.IGNORECASE)
+_ENDS_IN_SCHEME = re.compile(r"(?<![a-z0-9.+-])https?\Z", re.IGNORECASE)
 _SCHEME = re.compile(r"[a-z][a-z0-9+.-]*:", re.IGNORECASE)
 _SHOWN_IMAGE = re.compile(r"data:image/(?:png|jpeg|gif|webp);base64,[A-Za-z0-9+/=]+\Z")
 _LANGUAGE = re.compile(r"[A-Za-z0-9_+#.-]{1,32}\Z")
@@ -95,7 +101,12 @@ def _dress(state: StateCore) -> None:
 
 
 def _dressed_blocks(tokens: Iterable[Token]) -> Iterator[Token]:
+    coloured = 0
     for token in tokens:
+        if token.type == "fence" and token.info:
+            coloured += len(token.content)
+            if coloured > MAX_HIGHLIGHTED:
+                token.info = ""
         if token.nesting == 1 and token.tag in _DIRECTED:
             # A reply may hold right-to-left text among other: every block finds its own direction.
             token.attrSet("dir", "auto")
@@ -173,10 +184,37 @@ def _accepts(url: str) -> bool:
     return is_followed_link(url) or is_shown_image(url) or _SCHEME.match(url) is None
 
 
+def _bare_link(state: StateInline, silent: bool) -> bool:
+    """An address that stands in a text as it is: a link, and no mark within it is read.
+
+    Asked at every colon, so it looks back for the scheme. A streamed text's blocks share ``env``.
+    """
+    if silent or state.linkLevel or not state.src.startswith("://", state.pos):
+        return False
+    scheme = _ENDS_IN_SCHEME.search(state.pending[-6:])
+    asked = state.env.get("addresses", 0)
+    if scheme is None or asked >= MAX_ADDRESSES:
+        return False
+    state.env["addresses"] = asked + 1
+    start = state.pos - len(scheme[0])
+    address = address_at(state.src, start, f"{scheme[0]}:")
+    url = unescapeAll(address)
+    href = state.md.normalizeLink(url)
+    if not address or not state.md.validateLink(href):
+        return False
+    state.pending = state.pending[: -len(scheme[0])]
+    state.push("link_open", "a", 1).attrs = {"href": href}
+    state.push("text", "", 0).content = url
+    state.push("link_close", "a", -1)
+    state.pos = start + len(address)
+    return True
+
+
 def _parser() -> MarkdownIt:
     parser = MarkdownIt("commonmark", {"html": False, "highlight": _code, "maxNesting": MAX_DEPTH})
     parser.enable(["table", "strikethrough"])
     parser.validateLink = _accepts
+    parser.inline.ruler.after("text", "bare_link", _bare_link)
     parser.core.ruler.push("dress", _dress)
     return parser
 
@@ -262,7 +300,7 @@ def render_markdown(text: str) -> Markup:
 
 def is_too_much(text: str) -> bool:
     """Whether ``text`` is beyond what is read as markdown."""
-    return len(text) > MAX_RENDERED or text.count("[") > MAX_BRACKETS
+    return len(text) > MAX_RENDERED or is_much_work(text)
 
 
 def _rendered(text: str) -> Markup:
@@ -279,12 +317,20 @@ def html_of(text: str, definitions: MutableMapping[str, object]) -> str:
     all that follows it.
     """
     tokens = PARSER.parse(text, definitions)
+    if _targets(tokens) > MAX_TARGETS:
+        return str(plain(text))
     end, line = _too_deep(tokens) or (len(tokens), None)
     html = clean(PARSER.renderer.render(tokens[:end], PARSER.options, definitions))
     if line is None:
         return html
     lines = text.replace("\r\n", "\n").replace("\r", "\n").split("\n")
     return html + str(plain("\n".join(lines[line:])))
+
+
+def _targets(tokens: Iterable[Token]) -> int:
+    """How many characters the targets and titles of links and images would take in HTML."""
+    inline = (child for token in tokens for child in token.children or ())
+    return sum(len(str(value)) for token in inline if token.attrs for value in token.attrs.values())
 
 
 def _too_deep(tokens: Sequence[Token]) -> tuple[int, int] | None:

@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
-from markupsafe import Markup
+from markupsafe import Markup, escape
 
 from enso import images, wire
 from enso.server import dialogs, looks, pictures, resources, words
@@ -73,6 +73,7 @@ def _environment(
     environment.globals["told_time"] = told_time
     environment.globals["image_below"] = image_below
     environment.filters["markdown"] = _markdown
+    environment.filters["linked"] = _linked
     return environment
 
 
@@ -81,6 +82,15 @@ def _markdown(text: str) -> Markup:
     from enso.server.markdown import render_markdown  # noqa: PLC0415
 
     return render_markdown(text)
+
+
+def _linked(text: str, *, goes_on: bool = False) -> Markup:
+    """Text as it was written, its addresses as links; what finds them is loaded by the first."""
+    if "://" not in text:
+        return escape(text)
+    from enso.server.bare_links import linked  # noqa: PLC0415
+
+    return linked(text, goes_on=goes_on)
 
 
 class Renderer:

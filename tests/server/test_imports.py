@@ -30,6 +30,7 @@ SHOWING = (
     "enso.server.socket",
     "enso.server.stats_page",
     "ag_ui",
+    "linkify_it",
     "markdown_it",
     "nh3",
     "pydantic_ai",

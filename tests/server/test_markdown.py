@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import re
+import sys
 import time
+from collections.abc import Callable
 from html.parser import HTMLParser
+from types import FrameType
 
 import pytest
 from hypothesis import example, given
@@ -224,6 +227,23 @@ HOSTILE = {
     "entities": "&#" * 50_000,
     "angle brackets": "<" * 100_000,
     "one line of a megabyte": "x" * 1_000_000,
+    "quotes that lazy lines go on in": "> > > a\nb\n" * 18_000,
+    "lazy lines in nine quotes": "> " * 9 + "a\n" + "b\n" * 95_000,
+    "quotes of blank lines": "> > > a\n\n" * 20_000,
+    "lists of lists": "- - - - - - - - a\n" * 11_000,
+    "a long list": "- a\n" * 50_000,
+    "pairs of marks": "*_" * 100_000,
+    "links that end in nothing": "[aaaaaaaaa](" * 16_000,
+    "a definition that goes on": "[a]: b '" + "c\n" * 95_000,
+    "many definitions": "".join(f"[a{n}]: b 'c\n" for n in range(12_000)),
+    "rows that are filled up": "|a" * 5_000 + "|\n" + "|-" * 5_000 + "|\n" + "|b|\n" * 5_000,
+    "many tables": "a|b\n-|-\n" * 24_000,
+    "ampersands": "&" * 199_000,
+    "breaks": "a\\\n" * 60_000,
+    "headings": "# a\n" * 49_000,
+    "code of many languages": "```css\na{b:\n```\n" * 11_000,
+    "addresses": "https://a.b/([ " * 13_000,
+    "lines of two characters": "a\n" * 99_000,
 }
 
 
@@ -234,6 +254,52 @@ def test_a_text_that_is_made_to_hang_a_reader_does_not(name: str) -> None:
     html = render_markdown(HOSTILE[name])
     assert time.process_time() - begun < 8
     assert html
+
+
+def calls_in(act: Callable[[], object]) -> int:
+    """How many functions of Python are called while ``act`` runs: its work, on any machine."""
+    count = 0
+
+    def counted(_frame: FrameType, event: str, _argument: object) -> None:
+        nonlocal count
+        count += event == "call"
+
+    sys.setprofile(counted)
+    try:
+        act()
+    finally:
+        sys.setprofile(None)
+    return count
+
+
+@pytest.mark.parametrize("name", HOSTILE)
+def test_no_text_is_more_work_than_a_long_reply(name: str) -> None:
+    """What would be is shown as it was written; nothing of it is lost."""
+    text = HOSTILE[name]
+    assert calls_in(lambda: render_markdown(f"{text}\n")) < 2_000_000
+
+
+def test_a_long_reply_of_people_is_read() -> None:
+    """200,000 characters of prose, lists, tables and code are no hostile text."""
+    section = (
+        "## Part\n\nA paragraph of *some* length with `code`, a [link](https://a.example) and more "
+        "words, as replies have them. "
+        + "What is said in a paragraph takes a few lines. "
+        * 6
+        + "\n\n- one item of a list\n- another one\n\n"
+        "| name | size |\n|------|-----:|\n| a.py | 12 |\n\n```python\ndef f(x: int) -> int:\n"
+        "    return x * 2\n```\n\n"
+    )
+    html = render_markdown(section * (MAX_RENDERED // len(section)))
+    assert html.count("<h2") == MAX_RENDERED // len(section)
+
+
+@pytest.mark.parametrize("mark, target", [("", "https://a.b/"), ("!", "data:image/png;base64,")])
+def test_one_definition_is_not_repeated_without_end(mark: str, target: str) -> None:
+    """A target of 90,000 characters and ten thousand links to it would be a page of a gigabyte."""
+    text = f"[a]: {target}{'b' * 90_000}\n\n" + f"{mark}[a] " * 10_000
+    html = render_markdown(text)
+    assert html == plain(text)
 
 
 def test_a_text_beyond_the_bound_is_shown_as_it_was_written() -> None:
