@@ -15,24 +15,25 @@ import statistics
 import tempfile
 import time
 import urllib.request
-from collections.abc import Sequence
 from pathlib import Path
+from typing import Any
 
-from playwright.sync_api import Browser, sync_playwright
-
-from tests.e2e.conftest import CHROMIUM_OPTIONS, chromium
+from benchmarks.chrome import Chrome, launched
 from tests.server_process import ServerProcess
 
 MEBIBYTE = 1024
 SLOWED = 4
 MESSAGES = 400
-THREAD = "0190a000-0000-7000-8000-000000000001"
-LAST = """new MutationObserver((_, watch) => {
-  if (!document.querySelector(".dialogs")) return; // what stands behind the messages
-  watch.disconnect();
-  new IntersectionObserver(([seen]) => { if (seen.isIntersecting) window.lastSeen ??= seen.time; })
-    .observe([...document.querySelectorAll(".tail article")].at(-1));
-}).observe(document, { childList: true, subtree: true });"""
+ROWS = 50
+THREAD = "0190a000-0000-7000-8000-{:012}"
+WINDOW = 1280, 800
+SETTLED = 3.0
+"""Seconds after which a visit is over, however slow the machine is."""
+PAINTS = """new Promise((tell) => new PerformanceObserver((list) => tell([
+  performance.getEntriesByName("first-contentful-paint")[0].startTime,
+  list.getEntries().find((one) => one.element?.closest(".tail article:last-child"))?.startTime,
+])).observe({ type: "largest-contentful-paint", buffered: true }))"""
+"""Both paints. The last message is the largest text in view, so its paint is the largest one."""
 
 
 def memory(server: ServerProcess) -> tuple[float, float, float]:
@@ -88,64 +89,79 @@ def starts(times: int) -> None:
     print(f"{both:.0f} MiB together, what both share counted once")
 
 
-def stored_thread(agent_dir: Path, project: Path) -> None:
-    """A thread of questions and answers, in the agent directory."""
+def stored_thread(agent_dir: Path, project: Path, which: int, messages: int) -> None:
+    """A thread of questions and answers, in the agent directory. The last answer is the longest."""
     lines: list[dict[str, object]] = [
-        {"type": "session", "version": 3, "id": THREAD, "cwd": str(project),
+        {"type": "session", "version": 3, "id": THREAD.format(which), "cwd": str(project),
          "timestamp": "2026-01-01T00:00:00.000Z"}
     ]  # fmt: skip
-    for number in range(MESSAGES):
+    for number in range(messages):
         role = "assistant" if number % 2 else "user"
-        text = f"Message {number}: **what** `parse_{number}` does, and why. " * (1 + number % 4)
+        text = f"Message {number}: **what** `parse_{number}` does, and why. "
+        text *= 6 if number == messages - 1 else 1 + number % 4
         message: dict[str, object] = {"role": role, "content": [{"type": "text", "text": text}]}
         lines.append(
             {"type": "message", "id": f"{number:08x}", "timestamp": "2026-01-01T00:00:00.000Z",
              "parentId": f"{number - 1:08x}" if number else None, "message": message}
         )  # fmt: skip
     directory = agent_dir / "sessions" / f"--{str(project).strip('/').replace('/', '-')}--"
-    directory.mkdir(parents=True)
-    file = directory / f"2026-01-01T00-00-00-000Z_{THREAD}.jsonl"
+    directory.mkdir(parents=True, exist_ok=True)
+    file = directory / f"2026-01-01T00-00-00-000Z_{THREAD.format(which)}.jsonl"
     file.write_text("".join(f"{json.dumps(line)}\n" for line in lines))
 
 
-def visit(times: int) -> None:
+def visit(times: int, rows: int) -> None:
     """Print what the first visit of a thread's page costs a browser that holds nothing yet."""
-    with tempfile.TemporaryDirectory() as name, sync_playwright() as playwright:
+    with tempfile.TemporaryDirectory() as name, launched() as chrome:
         agent_dir, project = Path(name) / "agent", Path(name)
-        stored_thread(agent_dir, project)
-        browser = playwright.chromium.launch(executable_path=chromium(), args=CHROMIUM_OPTIONS)
+        for number in range(rows):
+            stored_thread(agent_dir, project, number, MESSAGES if number == 0 else 2)
         with ServerProcess(agent_dir=agent_dir, projects=[project]) as server:
-            urllib.request.urlopen(f"{server.url}/threads/{THREAD}").read()
-            seen = [visited(browser, f"{server.url}/threads/{THREAD}") for _ in range(times)]
-        browser.close()
-    requests, sent, painted, last = (statistics.median(one) for one in zip(*seen, strict=True))
-    print(f"first visit of a thread: {requests:.0f} requests, {sent / 1000:.0f} kB, ", end="")
+            url = f"{server.url}/threads/{THREAD.format(0)}"
+            urllib.request.urlopen(url).read()
+            requests, sent = loaded(chrome, url)
+            seen = [visited(chrome, url) for _ in range(times)]
+    painted, last = (statistics.median(one) for one in zip(*seen, strict=True))
+    print(
+        f"first visit of a thread, one of {rows}: {requests} requests, {sent / 1000:.0f} kB, ",
+        end="",
+    )
     print(f"visible after {painted:.0f} ms, its last message after {last:.0f} ms, ", end="")
     print(f"at a CPU slowed {SLOWED}×")
 
 
-def visited(browser: Browser, url: str) -> Sequence[float]:
-    """Requests, bytes sent, and milliseconds to the first paint that has content, and to the first
-    frame with the last message in view."""
-    page = browser.new_page()
-    page.add_init_script(LAST)
-    wire = page.context.new_cdp_session(page)
-    wire.send("Network.enable")
-    wire.send("Emulation.setCPUThrottlingRate", {"rate": SLOWED})
+def loaded(chrome: Chrome, url: str) -> tuple[int, int]:
+    """How many requests a first visit makes, the websocket's too, and the bytes it is sent."""
     asked: list[str] = []
-    sent: list[float] = []
-    wire.on("Network.requestWillBeSent", lambda event: asked.append(event["request"]["url"]))
-    wire.on("Network.webSocketCreated", lambda event: asked.append(event["url"]))
-    wire.on("Network.loadingFinished", lambda event: sent.append(event["encodedDataLength"]))
-    page.goto(url)
-    page.wait_for_load_state("networkidle")
-    page.wait_for_function(
-        "performance.getEntriesByName('first-contentful-paint').length && window.lastSeen"
-    )
-    painted = page.evaluate("performance.getEntriesByName('first-contentful-paint')[0].startTime")
-    last = page.evaluate("window.lastSeen")
-    page.close()
-    return len(asked), sum(sent), painted, last
+    sent: list[int] = []
+
+    def listen(method: str, told: dict[str, Any]) -> None:
+        if method in {"Network.requestWillBeSent", "Network.webSocketCreated"}:
+            asked.append(method)
+        if method == "Network.loadingFinished":
+            sent.append(round(told["encodedDataLength"]))
+
+    chrome.listener = listen
+    with chrome.page(*WINDOW) as session:
+        chrome.send("Network.enable", session)
+        chrome.send("Page.navigate", session, url=url)
+        time.sleep(SETTLED)
+        chrome.value(session, "document.readyState")
+    return len(asked), sum(sent)
+
+
+def visited(chrome: Chrome, url: str) -> tuple[float, float]:
+    """Milliseconds to the first paint that has content, and to that of the last message.
+
+    The browser keeps both itself, and is asked once all is over.
+    """
+    with chrome.page(*WINDOW) as session:
+        chrome.send("Emulation.setCPUThrottlingRate", session, rate=SLOWED)
+        chrome.send("Page.navigate", session, url=url)
+        time.sleep(SETTLED)
+        painted, last = chrome.value(session, PAINTS)
+    assert last, "the last message is not what was painted largest"
+    return painted, last
 
 
 def main() -> None:
@@ -154,7 +170,8 @@ def main() -> None:
     options.add_argument("--times", type=int, default=5, help="how often each is measured")
     chosen = options.parse_args()
     starts(chosen.times)
-    visit(chosen.times)
+    for rows in (1, ROWS):
+        visit(chosen.times, rows)
 
 
 if __name__ == "__main__":
