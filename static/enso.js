@@ -136,7 +136,7 @@
   let said = null;
   const says = (link) => link && [
     link.dataset.thread, find(".sign", link)?.getAttribute("class"),
-    find(".facts span", link)?.textContent, find("time", link)?.dateTime].join(" ");
+    find(".count", link)?.textContent, find("time", link)?.dateTime].join(" ");
 
   function renew(link) {
     const now = says(link);

@@ -180,7 +180,7 @@ class EnsoPage:
 
     def expect_sign(self, thread_id: str, sign: str) -> None:
         """A row is marked with a sign: cold, held, busy, refused or cut."""
-        expect(self.row(thread_id).locator("svg.sign")).to_have_class(f"sign {sign}")
+        expect(self.row(thread_id).locator(".sign")).to_have_class(f"sign {sign}")
 
     def new_thread(self) -> None:
         """Press the button for a new thread."""

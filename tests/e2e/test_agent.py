@@ -66,7 +66,7 @@ def test_a_command_is_asked_about_in_every_tab_and_the_first_answer_counts(
     other = EnsoPage(watched.watch(context.new_page()), shop.url)
     other.open(enso.thread_id)
     expect(card(other)).to_contain_text("echo ran >> ran.txt")
-    expect(other.row(enso.thread_id).locator("svg.sign")).to_have_class(re.compile("needs"))
+    expect(other.row(enso.thread_id).locator(".sign")).to_have_class(re.compile("needs"))
     expect(other.page).to_have_title(re.compile(r"^\(1\) "))
     press(other, "Allow once")
     for tab in (enso, other):

@@ -39,9 +39,9 @@ def test_a_thread_that_another_process_stores_appears_on_top(
     second = place.thread("t-2", "Stored\n  after   it", "Yes.")
     expect(enso.rows).to_have_count(2)
     assert enso.titles() == ["Stored after it", "Stored by a terminal"]
-    expect(enso.row("t-2")).to_contain_text("2 messages")
+    expect(enso.row("t-2")).to_have_accessible_name(re.compile(", stored, 2 messages "))
     second.say("And on", "Yes.", "And on and on", "Yes.")
-    expect(enso.row("t-2")).to_contain_text("6 messages")
+    expect(enso.row("t-2")).to_have_accessible_name(re.compile(", stored, 6 messages "))
     place.file_of("t-1").say("Back to the first", "Yes.")
     expect(page.locator("#rail-list .title").first).to_have_text("Stored by a terminal")
 
@@ -168,13 +168,29 @@ def test_refused_and_interrupted_threads_are_marked(enso: EnsoPage, shop: Shop) 
         (complete, "cold", "stored"),
     ):
         enso.expect_sign(thread.thread_id, sign)
-        expect(enso.row(thread.thread_id)).to_contain_text(word)
+        expect(enso.row(thread.thread_id)).to_have_accessible_name(re.compile(f", {word}, "))
     enso.row(interrupted.thread_id).click()
     expect(enso.log).to_contain_text("This prompt was never answered.")
     interrupted.append(message=assistant("Now it is.", at=2))
     enso.expect_sign(interrupted.thread_id, "cold")
     expect(enso.replies.last).to_contain_text("Now it is.")
     expect(enso.log).not_to_contain_text("This prompt was never answered.")
+
+
+def test_keys_step_through_the_rail_before_the_thread(enso: EnsoPage, shop: Shop) -> None:
+    """As it is seen, though it comes behind the thread in the page."""
+    thread = shop.place.thread(shop.place.new_id(), "Steps", "Yes.").thread_id
+    enso.open(thread)
+    enso.page.evaluate("document.activeElement.blur()")
+    stepped = list[str]()
+    for _ in range(5):
+        enso.page.keyboard.press("Tab")
+        stepped.append(enso.page.evaluate(
+            "(one => one.className || one.id || one.closest('li').id)(document.activeElement)"
+        ))  # fmt: skip
+    assert stepped[:2] == ["skip", "brand"]
+    assert stepped[3] == "find-q"
+    assert stepped[4].startswith("row-")
 
 
 def test_the_open_row_is_marked_and_in_view_though_it_is_old(

@@ -87,6 +87,22 @@ def test_a_part_of_the_messages_is_not_laid_out(browser: Browser, shop: Shop) ->
     context.close()
 
 
+def test_a_thread_is_shown_before_the_rail(browser: Browser, shop: Shop) -> None:
+    """While a page comes, its messages are at their place before a row of the rail is there."""
+    long_thread(shop, "before-the-rail")
+    context = browser.new_context(java_script_enabled=False)
+    plain, beside = EnsoPage(context.new_page(), shop.url), EnsoPage(context.new_page(), shop.url)
+    whole = context.request.get(f"{shop.url}/threads/before-the-rail").text()
+    part = whole[: whole.index('<nav id="rail"')]
+    plain.page.route("**/threads/*", lambda route: route.fulfill(body=part, content_type=HTML))
+    for one in (plain, beside):
+        one.go("/threads/before-the-rail")
+        expect(one.messages.last).to_be_in_viewport()
+    expect(plain.rows).to_have_count(0)
+    assert plain.messages.last.bounding_box() == beside.messages.last.bounding_box()
+    context.close()
+
+
 def test_messages_are_shown_before_a_script_runs(enso: EnsoPage, shop: Shop) -> None:
     """The scripts wait until the page is painted."""
     long_thread(shop, "shown-first")

@@ -163,8 +163,26 @@ def test_a_row_says_its_title_count_age_and_state() -> None:
     assert link["href"] == "/threads/t1"
     assert link["aria-current"] == "page"
     assert {"href": "#s-cut"} in read.all("use")
-    assert "Fix it, interrupted, 7 messages · 4 min" in words(html)
+    said = [one["aria-label"] for _, one in read.elements if one.get("role") == "img"]
+    assert said == [", interrupted, ", "7 messages"]
+    assert words(html).count("7 · 4 min") == 1
     assert "<title>Interrupted: the last run ended before it was done</title>" in html
+
+
+def test_most_rows_are_six_elements() -> None:
+    """Fifty rows are shown with every page: what a row holds, a first visit waits for."""
+    for sign in ("cold", "held"):
+        html = RENDER.rail_rows(
+            rail(groups=(group("g", "shop-api", [row(1, "Fix it", "4 min", sign)]),))
+        )
+        elements = Page(html[html.index("<li") : html.index("</ol>")]).elements
+        assert [tag for tag, _ in elements] == ["li", "a", "span", "span", "span", "time"]
+
+
+def test_the_thread_comes_before_the_rail() -> None:
+    """A browser that shows a page piece by piece shows the thread first; so is every other page."""
+    ids = Page(RENDER.page(page(pane(WORK)))).ids()
+    assert ids.index("pane") < ids.index("dialogs-t1") < ids.index("rail") < ids.index("row-t1")
 
 
 def test_an_untitled_thread_says_so_and_an_empty_rail_says_what_to_do() -> None:
