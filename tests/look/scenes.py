@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import base64
-import dataclasses
 import struct
 import zlib
 from collections.abc import Sequence
 from typing import Any
+
+from msgspec import structs
 
 from enso import transcript, wire
 from enso.server.frames import hrefs_under
@@ -686,7 +687,7 @@ def used(turns: int = 24) -> StatsView:
             )  # fmt: skip
             failed = (number + step) % 7 == 0
             entries.append(
-                dataclasses.replace(
+                structs.replace(
                     result(call_id, "done", is_error=failed, duration_ms=step * 1400 + 90),
                     tool_name=name,
                 )
