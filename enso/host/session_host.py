@@ -303,6 +303,10 @@ class SessionHost:
             raise ThreadNotStored(thread_id)
         self._trash.throw_away(stored.path, thread_id)
 
+    def deleted_thread(self, thread_id: str) -> StoredThread | None:
+        """The row of a thread in the trash; ``None`` when it is not there."""
+        return self._trash.row(thread_id) if is_thread_id(thread_id) else None
+
     def restore(self, thread_id: str) -> bool:
         """Take the thread's file back from the trash; False when it is not there."""
         return is_thread_id(thread_id) and self._trash.bring_back(thread_id)

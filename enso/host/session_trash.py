@@ -9,7 +9,7 @@ from __future__ import annotations
 import shutil
 from pathlib import Path
 
-from enso.host.contract import SessionNotWritten
+from enso.host.contract import SessionNotWritten, StoredThread
 from enso.host.session_listing import SessionListing
 from enso.projects import Projects
 
@@ -25,6 +25,10 @@ class SessionTrash:
     def throw_away(self, path: Path, thread_id: str) -> None:
         """Move a session file to the trash, or raise ``SessionNotWritten`` and leave it there."""
         _move(path, self._trash_dir / path.parent.name, thread_id)
+
+    def row(self, thread_id: str) -> StoredThread | None:
+        """What the thread in the trash would be listed as; ``None`` when there is none."""
+        return self._listing.row(thread_id)
 
     def bring_back(self, thread_id: str) -> bool:
         """Move the thread's file back; False when there is none. Raises ``SessionNotWritten``."""

@@ -126,9 +126,7 @@ def _fork(services: Services, thread_id: str, body: wire.EntryRequest) -> wire.D
 
 
 def _delete(services: Services, thread_id: str, _body: None) -> wire.Done:
-    stored = services.host.stored_thread(thread_id)
     services.registry.without(thread_id, lambda: services.host.delete(thread_id))
-    services.trash.put(thread_id, (stored.name or stored.first_message) if stored else "")
     return wire.Done(id=thread_id)
 
 

@@ -44,7 +44,7 @@ from enso.server.registry import ThreadRegistry
 from enso.server.render import Renderer
 from enso.server.resting import MOST_HELD
 from enso.server.security import guard, wanted_page
-from enso.server.services import Services, TrashTitles
+from enso.server.services import Services
 from enso.server.static_files import keep_versions, static_urls
 from enso.server.url_rules import MatchingRule
 from enso.urls import Urls
@@ -128,7 +128,6 @@ class EnsoServer:
             presenter=Presenter(host=host, registry=registry, rail=rail, projects=projects),
             press=press,
             renderer=renderer,
-            trash=TrashTitles(),
             sockets=threading.BoundedSemaphore(limits.follows),
             heartbeat_seconds=limits.heartbeat_seconds,
             log=RecentLog(),

@@ -96,6 +96,8 @@ class Follow:
     ) -> None:
         self.dialect: Dialect = dialect
         self.first = first
+        self.emptied = False
+        """Whether the last snapshot took away all that its page showed."""
         self._thread_lock = lock
         self._snapshot = snapshot
         self._max_frames = max_frames

@@ -93,10 +93,11 @@ def _at_its_place(services: Services, reading: ThreadReading) -> Opening:
 def just_deleted(services: Services, urls: Urls) -> Deleted | None:
     """The thread that the URL says was deleted, while it still is in the trash."""
     thread_id = request.args.get("deleted", "")
-    title = services.trash.title(thread_id)
-    if title is None or services.host.stored_thread(thread_id) is not None:
+    found = services.host.deleted_thread(thread_id) if thread_id else None
+    if found is None or services.host.stored_thread(thread_id) is not None:
         return None
-    return Deleted(title=one_line(title), restore_href=urls.below(thread_id, "restore"))
+    title = one_line(found.name or found.first_message)
+    return Deleted(title=title, restore_href=urls.below(thread_id, "restore"))
 
 
 def whole_page(services: Services, urls: Urls, pane: PaneView, *, status: int = 200) -> Response:

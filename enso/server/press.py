@@ -53,13 +53,18 @@ class Press:
         if follow.dialect == "json":
             return Outgoing(frame, None)
         html = self._html(slot, frame)
-        if follow.first and reading.window.first == follow.first:
-            return Outgoing(frame, html)
-        # The page's beginning is not on this branch (or the page was empty): it begins anew.
-        html = self._before(slot, reading.window) + html
-        if follow.first and not reading.stored:
-            html += self._html(slot, wire.NoticeFrame(message=GONE))
+        if not follow.first or follow.emptied or reading.window.first != follow.first:
+            # The page's beginning is not on this branch (or the page was empty): it begins anew.
+            html = self._before(slot, reading.window) + html
+        if follow.first:
+            follow.emptied = not reading.stored
+            html += self._gone(slot, reading)
         return Outgoing(frame, html)
+
+    def _gone(self, slot: Slot, reading: ThreadReading) -> str:
+        """Whether the file of what the page showed is gone; unsaid when it is there again."""
+        said = "" if reading.stored else self._renderer.told(GONE)
+        return partial_of(f"gone-{dom_token(slot.thread_id)}", "innerHTML", said)
 
     def _before(self, slot: Slot, window: Window) -> str:
         """What stands above the page: the way to earlier messages, in place of those shown."""

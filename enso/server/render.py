@@ -216,6 +216,10 @@ class Renderer:
         html = self._macros.messages.messages(looks.looks(messages), key, stream, hrefs)
         return Markup(html)  # noqa: S704 - what the templates made
 
+    def told(self, sentence: str) -> str:
+        """What stands beside the composer to say ``sentence``."""
+        return str(self._macros.said.told(sentence, ()))
+
     def frame(
         self,
         frame: wire.Frame,

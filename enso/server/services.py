@@ -24,24 +24,6 @@ from enso.server.slots import Slot
 from enso.server.waiting import dialog_shape
 
 
-class TrashTitles:
-    """What threads that were just deleted here were called, to offer them back by name."""
-
-    def __init__(self, limit: int = 100) -> None:
-        self._titles: dict[str, str] = {}
-        self._limit = limit
-
-    def put(self, thread_id: str, title: str) -> None:
-        """A thread was deleted."""
-        self._titles[thread_id] = title
-        while len(self._titles) > self._limit:
-            self._titles.pop(next(iter(self._titles)), None)
-
-    def title(self, thread_id: str) -> str | None:
-        """Its title; ``None`` for a thread that was not deleted here."""
-        return self._titles.get(thread_id)
-
-
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Services:
     """The parts of one server. ``sockets`` counts the follows it has room for.
@@ -58,7 +40,6 @@ class Services:
     presenter: Presenter
     press: Press
     renderer: Renderer
-    trash: TrashTitles
     sockets: threading.BoundedSemaphore
     heartbeat_seconds: float
     log: RecentLog

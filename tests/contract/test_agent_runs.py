@@ -528,8 +528,12 @@ def test_a_deleted_thread_is_gone_and_comes_back(store: Store) -> None:
     assert store.host.read_stored_thread("t1") is None
     with pytest.raises(ThreadNotStored):
         store.host.delete("t1")
+    deleted = store.host.deleted_thread("t1")
+    assert deleted is not None
+    assert (deleted.id, deleted.name, deleted.first_message) == ("t1", "Orders", "One")
     assert store.host.restore("t1")
     assert store.host.stored_thread("t1") == before
+    assert store.host.deleted_thread("t1") is None
     assert not store.host.restore("t1")
 
 
@@ -537,3 +541,5 @@ def test_what_was_never_there_is_not_restored(store: Store) -> None:
     """Nor is what is no id."""
     assert not store.host.restore("t1")
     assert not store.host.restore("../../etc/passwd")
+    assert store.host.deleted_thread("t1") is None
+    assert store.host.deleted_thread("../../etc/passwd") is None

@@ -182,6 +182,22 @@ def test_a_prompt_goes_on_from_what_was_written_a_moment_ago(tabs: Tabs, shop: S
     assert tabs[1].texts() == tabs[0].texts()
 
 
+def test_a_thread_that_comes_back_comes_back_in_every_tab(tabs: Tabs, shop: Shop) -> None:
+    """What was said of its file is unsaid, and its messages are there again."""
+    path = shop.place.file_of(tabs[0].thread_id).path
+    texts = tabs[0].texts()
+    aside = path.with_suffix(".aside")
+    path.rename(aside)
+    gone = [tab.page.locator(".told", has_text="file is gone") for tab in tabs]
+    for said in gone:
+        expect(said).to_be_visible()
+    aside.rename(path)
+    for tab, said in zip(tabs, gone, strict=True):
+        expect(said).to_have_count(0)
+        expect(tab.replies).to_have_count(sum(1 for _ in texts) // 2)
+        assert tab.texts() == texts
+
+
 def test_a_thread_deleted_elsewhere_is_no_row_any_more(tabs: Tabs, shop: Shop) -> None:
     """When its file is removed the row goes; the tabs that show it go on, and say no falsehood."""
     thread_id = tabs[0].thread_id

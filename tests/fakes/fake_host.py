@@ -392,6 +392,13 @@ class FakeHost:
             self._trash[thread_id] = self._threads.pop(thread_id)
         self._tell(thread_id)
 
+    def deleted_thread(self, thread_id: str) -> StoredThread | None:
+        """The row of a thread in the trash."""
+        with self._lock:
+            stored = self._trash.get(thread_id)
+            served = stored is not None and stored.directory in self.projects
+            return self._row(stored) if stored is not None and served else None
+
     def restore(self, thread_id: str) -> bool:
         """Take a thread back from the trash."""
         with self._lock:

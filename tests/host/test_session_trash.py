@@ -46,6 +46,9 @@ def test_another_server_restores_what_one_deleted(store: FileStore, tmp_path: Pa
     other = SessionHost(
         agent_dir=store.agent_dir, projects=Projects([store.project]), runtimes=store.runtimes
     )
+    deleted = other.deleted_thread("t1")
+    assert deleted is not None
+    assert deleted.first_message == "One"
     assert other.restore("t1")
     assert other.stored_thread("t1") is not None
     other.close()

@@ -362,3 +362,21 @@ def test_a_page_whose_thread_is_deleted_elsewhere_says_so(
     assert "Hello." not in text
     with listening.follow("never-stored", html=True) as socket:
         assert "file is gone" not in socket.text()
+
+
+def test_what_is_gone_and_comes_back_is_shown_again(host: FakeHost, listening: Listening) -> None:
+    """Another tab's Undo, a file moved back: all is there again, earlier messages too, and nothing
+    says otherwise."""
+    messages = [user(f"question {n:03}", id=f"q{n:03}") for n in range(100)]
+    host.store("t1", *messages)
+    with listening.follow("t1", html=True, first="q040") as socket:
+        assert "question 040" in socket.text()
+        host.delete("t1")
+        while "file is gone" not in (text := socket.text()):
+            pass
+        assert "question 040" not in text
+        host.restore("t1")
+        while "question 040" not in (text := socket.text()):
+            pass
+    assert "/threads/t1/history?before=q040" in text
+    assert text.endswith('<hx-partial hx-target="#gone-t1" hx-swap="innerHTML"></hx-partial>')

@@ -203,6 +203,10 @@ class AgentHost(Protocol):
         """Move a stored thread, which must not be live, to the trash. Raises ``HostError``."""
         ...
 
+    def deleted_thread(self, thread_id: str) -> StoredThread | None:
+        """The row that a thread in the trash would have; ``None`` when it is not there."""
+        ...
+
     def restore(self, thread_id: str) -> bool:
         """Take a deleted thread back from the trash; False when it is not there."""
         ...
