@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from array import array
 from bisect import bisect_left, bisect_right
 from collections.abc import Iterable, Iterator, Sequence
 from functools import lru_cache
@@ -151,7 +150,7 @@ class Gathered:
         self._stretches.begin(0, NOWHERE)
         self.failed: list[int] = []
         self.spans: list[Span] = [Span(0, len(packed), prompt, asking)]
-        self.ends = array("q")
+        self.ends: list[int] = []
         self.requests: list[Request] = []
         self.answers: list[Answer] = []
         self._followed: dict[int, Answer] = {}

@@ -26,16 +26,15 @@ class StatsPart(Struct, array_like=True, gc=False):
     """What was gathered of a part. Places count from its first entry.
 
     ``spans`` are all its spans; of those in ``open``, by their numbers, nothing was gathered: there
-    are their entries. ``ends`` are those of ``Gathered``, as bytes. ``pages`` are the requests of
-    the others, packed, each page with how many it holds; one that holds some from before an open
-    span holds none from behind it. ``costs`` are the dollars of each, as bytes, ``used`` is the sum
-    but for them.
-    ``prompt`` and ``asking`` are where it ends, unless that is ``within`` an open span.
+    are their entries. ``ends`` are those of ``Gathered``. ``pages`` are the requests of the others,
+    packed, each page with how many it holds; one that holds some from before an open span holds
+    none from behind it. ``costs`` are the dollars of each, as bytes, ``used`` is the sum but for
+    them. ``prompt`` and ``asking`` are where it ends, unless that is ``within`` an open span.
     """
 
     spans: list[Span]
     open: dict[int, list[StatsLine]]
-    ends: bytes
+    ends: list[int]
     pages: list[tuple[bytes, int]]
     costs: bytes
     used: Sums
@@ -114,7 +113,7 @@ class PartSum:
             StatsPart(
                 spans=gathered.spans,
                 open=self._open,
-                ends=gathered.ends.tobytes(),
+                ends=gathered.ends,
                 pages=list(zip(pages, counts, strict=True)),
                 costs=self._requests.costs.tobytes(),
                 used=self._requests.used,
@@ -150,7 +149,7 @@ class _Joining:
         self._part = part
         self._walk = walk
         self._offset = len(walk.gathered.ends)
-        self._ends = array("q", part.ends)
+        self._ends = part.ends
         self._costs = array("d", part.costs)
         self._pages = iter(part.pages)
         self._taken = 0
