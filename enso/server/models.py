@@ -11,16 +11,24 @@ from enso.server.shapes import mended
 
 def model_choices(host: contract.AgentHost) -> list[wire.ModelChoice]:
     """The models that can be chosen."""
+    choices = host.models()
+    names = {provider: _name(host, provider) for provider in {one.provider for one in choices}}
     return [
         wire.ModelChoice(
             provider=mended(choice.provider),
+            provider_name=names[choice.provider],
             model=mended(choice.model),
             label=mended(choice.label),
             levels=list(choice.levels),
             context_window=choice.context_window,
         )
-        for choice in host.models()
+        for choice in choices
     ]
+
+
+def _name(host: contract.AgentHost, provider: str) -> str | None:
+    name = mended(host.provider_name(provider))
+    return name if name.strip() and name != provider else None
 
 
 def model_in_use(

@@ -259,11 +259,13 @@ def thinks(levels: Sequence[str]) -> bool:
 def by_provider(
     choices: Sequence[wire.ModelChoice],
 ) -> list[tuple[str, list[wire.ModelChoice]]]:
-    """Models under their providers, both in the order in which they are configured."""
+    """Models under their providers' names, both in the order in which they are configured."""
     grouped: dict[str, list[wire.ModelChoice]] = {}
     for choice in choices:
         grouped.setdefault(choice.provider, []).append(choice)
-    return list(grouped.items())
+    return [
+        (members[0].provider_name or provider, members) for provider, members in grouped.items()
+    ]
 
 
 def clock(created_at: str) -> str:

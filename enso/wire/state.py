@@ -110,9 +110,13 @@ class ModelInUse(Shape):
 
 
 class ModelChoice(Shape):
-    """A model that can be chosen, with the thinking levels that it takes."""
+    """A model that can be chosen, with the thinking levels that it takes.
+
+    ``provider_name`` is what people call the provider; none when it is known by its id alone.
+    """
 
     provider: str
+    provider_name: str | None = None
     model: str
     label: str
     levels: list[str]

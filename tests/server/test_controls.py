@@ -476,7 +476,8 @@ def test_no_text_breaks_out_of_what_is_set_and_queued(text: str) -> None:
 
 def test_no_hostile_setting_breaks_out_of_a_page() -> None:
     """Models, modes, levels and links of any text are text."""
-    models = [wire.ModelChoice(provider=HOSTILE, model=HOSTILE, label=HOSTILE, levels=[HOSTILE])]
+    one = wire.ModelChoice(provider=HOSTILE, model=HOSTILE, label=HOSTILE, levels=[HOSTILE])
+    models = [one, one.model_copy(update={"provider": "p", "provider_name": HOSTILE})]
     modes = [wire.PermissionModeChoice(id=HOSTILE, label=HOSTILE, description=HOSTILE)]
     shown = agent_pane(
         WORK,

@@ -254,3 +254,19 @@ def test_an_address_that_is_nothing_is_a_page_that_says_so(client: FlaskClient) 
     assert answer.status_code == 404
     assert is_whole_page(answer)
     assert "hx-history-elt" in answer.text
+
+
+def test_the_model_menu_says_what_people_call_a_provider(
+    host: FakeHost, client: FlaskClient
+) -> None:
+    """On a thread's page and on a new one's; its id where no name is known, and in what is sent."""
+    host.store("t1", user("Hi"), assistant("Hello."))
+    provider = host.models()[0].provider
+    for url in ("/", "/threads/t1"):
+        html = client.get(url).text
+        assert f'<h3 title="{provider}">Scripted</h3>' in html
+        assert f'name="provider" value="{provider}"' in html
+    assert client.get("/api/models").json["models"][0]["providerName"] == "Scripted"
+    host.provider_names.clear()
+    assert f"<h3>{provider}</h3>" in client.get("/threads/t1").text
+    assert client.get("/api/models").json["models"][0]["providerName"] is None
