@@ -219,7 +219,8 @@
     if (form.matches("[data-menu]")) form.closest("[popover]")?.hidePopover();
     if (form.closest("[data-choose]")) window.location.reload();
     if (form.matches(".undo")) window.location.assign(form.action.replace(/\/restore(?=\?|$)/, ""));
-    if (form.matches("[data-acts]")) form.closest("details").open = false;
+    // Its message may have been drawn anew meanwhile, and the form be another one.
+    if (form.matches("[data-acts]")) for (const acts of all(".acts[open]")) acts.open = false;
     const back = carried.get(form);
     if (!back) return;
     if (back.draft) return leaveDraft(ctx.response.headers.get("HX-Redirect"), back.draft);
@@ -270,6 +271,22 @@
   });
 
   // -- menus ---------------------------------------------------------------------------------------
+
+  // What a message offers is no more than text to a browser with scripts until somebody looks for
+  // it: a form in every message is most of what a page of them would be laid out for.
+  function unfold(acts) {
+    const kept = find(":scope > noscript", acts);
+    if (!kept) return;
+    if (kept.firstElementChild) kept.replaceWith(...kept.childNodes); // what htmx parsed knows no scripts
+    else kept.outerHTML = kept.textContent;
+    htmx.process(acts);
+  }
+
+  document.addEventListener("toggle", ({ target }) => {
+    if (target.open && target.matches?.(".acts")) unfold(target);
+  }, true);
+
+  document.addEventListener("htmx:after:swap", () => all(".acts[open]").forEach(unfold));
 
   document.addEventListener("toggle", (event) => {
     const menu = event.target;

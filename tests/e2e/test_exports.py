@@ -189,7 +189,7 @@ def test_the_slash_command_offers_the_files_in_the_pane(enso: EnsoPage, shop: Sh
     expect(page.locator("[role=option]").first).to_contain_text("/export")
     enso.prompt("/export md")
     with page.expect_download() as told:
-        page.locator(".told").get_by_role("link", name="Markdown").click()
+        page.locator(".told:not(.gone)").get_by_role("link", name="Markdown").click()
     assert told.value.suggested_filename == "why-is-the-total-off-by-one.md"
     assert shop.place.file_of(thread_id).path.read_bytes() == before
 
