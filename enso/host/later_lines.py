@@ -43,14 +43,15 @@ class LaterLines:
         self._process = process
 
     def told(self) -> LaterPart | None:
-        """What they came to; waits for it. ``None``: the process is of no use."""
+        """What they came to; waits for it. ``None``: the process is of no use, or they are gone."""
         content, _ = self._process.communicate()
         if self._process.returncode:
             return None
         try:
-            return msgpack.decode(content, type=LaterPart)
+            part = msgpack.decode(content, type=LaterPart)
         except MsgspecError:
             return None
+        return part if part.ids else None
 
     def end(self) -> None:
         """End the process, if it has not ended."""

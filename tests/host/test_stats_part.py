@@ -184,9 +184,11 @@ def test_another_process_adds_up_the_later_lines_of_a_long_file(long: Path) -> N
     assert shared.lines_parsed == alone.lines_parsed + 1
 
 
-@pytest.mark.parametrize("module", ["enso.no_such_module", "enso.host.row_worker"])
+@pytest.mark.parametrize(
+    "module", ["enso.no_such_module", "enso.host.row_worker", "tests.host.nothing_left"]
+)
 def test_a_process_that_is_of_no_use_costs_nothing_but_time(long: Path, module: str) -> None:
-    """One that fails, and one that answers nothing."""
+    """One that fails, one that answers nothing, and one for which the file was cut off."""
     whole, alone = KeptSums(counters := Counters()).read(long, STATS_SUM), vars(counters)
     sums = KeptSums(shared := Counters(), pays_bytes=1000)
     parted = sums.read(long, replace(STATS_SUM, helper=module))
