@@ -19,9 +19,9 @@ from pathlib import Path
 from typing import Any
 
 from benchmarks.chrome import Chrome, launched
+from benchmarks.memory import children_of, sizes_of
 from tests.server_process import ServerProcess
 
-MEBIBYTE = 1024
 SLOWED = 4
 MESSAGES = 400
 ROWS = 50
@@ -42,12 +42,9 @@ def memory(server: ServerProcess) -> tuple[float, float, float]:
     The last is the sum of the proportional set sizes: a page that both hold counts once.
     """
     pid = server.process.pid
-    [child] = Path(f"/proc/{pid}/task/{pid}/children").read_text().split()
-    sizes = []
-    for one in (str(pid), child):
-        lines = Path(f"/proc/{one}/smaps_rollup").read_text().splitlines()[1:]
-        sizes.append({line.split(":")[0]: int(line.split()[1]) / MEBIBYTE for line in lines})
-    return sizes[0]["Rss"], sizes[1]["Rss"], sizes[0]["Pss"] + sizes[1]["Pss"]
+    [child] = children_of(pid)
+    watching, serving = sizes_of(pid), sizes_of(child)
+    return watching["Rss"], serving["Rss"], watching["Pss"] + serving["Pss"]
 
 
 def started(
