@@ -127,7 +127,7 @@ def test_the_page_says_the_numbers_of_the_api(host: FakeHost, client: FlaskClien
     assert "1 Build it 2 2,000 40 600 8 $0.50" in text
     assert "2 Thanks 1 7 1 0 0 price unknown 1 request" in text
     assert "bash 1 1 2.5 s 2.5 s" in text
-    assert answer.text.count('role="img"') == 2
+    assert answer.text.count('<svg class="chart') == 2
     assert "The most is turn 1 with $0.50." in text
 
 
