@@ -39,7 +39,9 @@ Entry = dict[str, Any]
 class Session:
     """A session file in the making."""
 
-    def __init__(self, chance: random.Random, number: int) -> None:
+    def __init__(self, chance: random.Random, number: int, longest: int = 700) -> None:
+        """``longest`` is how many words a tool gives back at most."""
+        self._longest = longest
         self._chance = chance
         self._number = number
         self._ids: list[str] = []
@@ -78,7 +80,8 @@ class Session:
             arguments = {"command": self._text(8)["text"]}
             self._reply([self._text(12), {**call, "arguments": arguments}], "toolUse")
             answer = {"toolCallId": call_id, "toolName": "bash", "isError": False}
-            self.say("toolResult", [self._text(self._chance.randrange(40, 700))], **answer)
+            words = self._chance.randrange(40, self._longest)
+            self.say("toolResult", [self._text(words)], **answer)
         self._reply([self._text(60)], "stop")
         if self._chance.random() < 0.03:
             self.add("session_info", name=self._text(3)["text"])
@@ -124,8 +127,8 @@ def many_sessions(agent_dir: Path, count: int) -> None:
 
 
 def long_session(agent_dir: Path, mebibytes: int) -> None:
-    """One session of many turns."""
-    session = Session(random.Random(mebibytes), 1)
+    """One session of many turns: 100 MiB are some 48,000 entries."""
+    session = Session(random.Random(mebibytes), 1, longest=1480)
     while session.size < mebibytes * MEBIBYTE:
         session.turn()
     session.write(agent_dir / "sessions")
