@@ -1,17 +1,22 @@
-"""What class a provider's error is of, by its status and its words."""
+"""What class a provider's error is of, by its status and its words.
+
+A rule is compiled when it is first needed: all of them would take as long as the rest of a page
+that shows an error, and most errors are told by the first few.
+"""
 
 from __future__ import annotations
 
+import functools
 import re
 from typing import Final
 
 from enso.transcript import RefusalClass
 
-_Rule = tuple[RefusalClass, re.Pattern[str]]
+_Rule = tuple[RefusalClass, str]
 
 
 def _rule(refusal_class: RefusalClass, *patterns: str) -> _Rule:
-    return refusal_class, re.compile("|".join(patterns), re.IGNORECASE)
+    return refusal_class, "|".join(patterns)
 
 
 _SAID_FIRST: Final[tuple[_Rule, ...]] = (
@@ -103,7 +108,7 @@ _SAID: Final[tuple[_Rule, ...]] = (
     _rule("invalid request", r"invalid[_ ](?:request|argument|parameter)|bad request"),
 )
 
-_OVERLOADED = re.compile(r"overloaded|over capacity", re.IGNORECASE)
+_OVERLOADED: Final = "overloaded|over capacity"
 
 _BY_STATUS: Final[dict[int, RefusalClass]] = {
     401: "authentication",
@@ -135,7 +140,12 @@ def classify(status: int | None, words: str) -> RefusalClass:
 
 
 def _said(rules: tuple[_Rule, ...], words: str) -> RefusalClass | None:
-    return next((name for name, pattern in rules if pattern.search(words)), None)
+    return next((name for name, pattern in rules if _compiled(pattern).search(words)), None)
+
+
+@functools.cache
+def _compiled(pattern: str) -> re.Pattern[str]:
+    return re.compile(pattern, re.IGNORECASE)
 
 
 def _by_status(status: int, words: str) -> RefusalClass | None:
@@ -143,5 +153,5 @@ def _by_status(status: int, words: str) -> RefusalClass | None:
     if status in _BY_STATUS:
         return _BY_STATUS[status]
     if 500 <= status <= 599:
-        return "overloaded" if _OVERLOADED.search(words) else "server error"
+        return "overloaded" if _compiled(_OVERLOADED).search(words) else "server error"
     return "invalid request" if 400 <= status <= 499 else None

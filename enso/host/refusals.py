@@ -7,11 +7,9 @@ them is the provider's own. Knows nothing of sessions.
 
 from __future__ import annotations
 
-import html
 import re
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
-from typing import Any, Final, cast
+from typing import Any, Final, NamedTuple, cast
 
 from enso.host.json_lines import MalformedLine, clean_text, parse_line
 from enso.host.refusal_classes import classify
@@ -42,10 +40,6 @@ _SENTENCE_IN_JSON = re.compile(
     re.DOTALL,
 )
 _CUT = re.compile(r"\s*(?:\.\.\.|…)?\s*\[truncated \d+ chars\]\s*$")
-_HTML = re.compile(r"<(?:!doctype|html|head|body|title|center|h1|p|div)\b", re.IGNORECASE)
-_HTML_TITLE = re.compile(r"<(title|h1)\b[^>]*>(.*?)</\1\s*>", re.IGNORECASE | re.DOTALL)
-_HTML_HIDDEN = re.compile(r"<(script|style)\b.*?(?:</\1\s*>|$)", re.IGNORECASE | re.DOTALL)
-_TAG = re.compile(r"<[^>]*>")
 _CONTROL = re.compile(r"[\x00-\x1f\x7f-\x9f\u200b\u200e\u200f\u2028-\u202e\u2060-\u2069\ufeff]+")
 
 
@@ -65,8 +59,7 @@ def read_refusal(*, provider_name: str, model: str, error_message: str) -> Refus
     )
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class _Error:
+class _Error(NamedTuple):
     """What an error text says: its status, its sentence, and every word that may tell its class."""
 
     status: int | None
@@ -77,8 +70,8 @@ class _Error:
 def _read(text: str) -> _Error:
     """Take the text apart: the status in front, then JSON, HTML or plain words."""
     status, rest = _status_in_front(text.strip())
-    if _HTML.match(rest):
-        return _Error(status=status, reason=_html_sentence(rest), words=text[:_WORDS])
+    if rest.startswith("<") and _is_page(rest):
+        return _Error(status=status, reason=_without_html(rest), words=text[:_WORDS])
     body = _json_in(rest)
     if body is not None:
         sentence = _sentence_of(body) or _before_json(rest)
@@ -90,7 +83,7 @@ def _read(text: str) -> _Error:
     if _LIKE_JSON.search(rest):
         reason = _sentence_in_fragment(rest) or _before_json(rest)
     else:
-        reason = _html_sentence(rest) if _HTML.search(rest) else rest
+        reason = _without_html(rest)
     return _Error(status=status, reason=reason, words=f"{text[:_WORDS]} {reason}")
 
 
@@ -181,7 +174,7 @@ def _sentence_of(body: Any) -> str:
         for key in ("message", "msg", "error_message", "detail", "error_description", "title"):
             value = stored.get(key)
             if isinstance(value, str) and value.strip() and _json_in(value) is None:
-                return _with_place(stored, _html_sentence(value) if _HTML.search(value) else value)
+                return _with_place(stored, _without_html(value))
     for stored in _objects(body):
         for key in ("error", "reason", "code", "type", "status"):
             value = stored.get(key)
@@ -222,13 +215,25 @@ def _codes_of(body: Any) -> Iterator[str]:
 # -- text -----------------------------------------------------------------------------------------
 
 
-def _html_sentence(text: str) -> str:
-    """What an HTML page says: its title, else its first heading, else its words."""
-    for match in _HTML_TITLE.finditer(text):
-        words = _one_line(html.unescape(_TAG.sub(" ", match.group(2))))
-        if words:
-            return words
-    return html.unescape(_TAG.sub(" ", _HTML_HIDDEN.sub(" ", text)))
+def _is_page(text: str) -> bool:
+    from enso.host.refusal_pages import is_page  # noqa: PLC0415 - few errors hold a tag
+
+    return is_page(text)
+
+
+def _without_html(text: str) -> str:
+    """The text; where it holds an HTML page, what that says."""
+    if "<" not in text:
+        return text
+    from enso.host.refusal_pages import holds_page, page_words  # noqa: PLC0415 - as above
+
+    if not holds_page(text):
+        return text
+    words = ""
+    for words in page_words(text):
+        if _one_line(words):
+            break
+    return words
 
 
 def _one_line(text: str) -> str:

@@ -89,7 +89,7 @@ def test_a_model_without_an_id_is_named_by_its_place(
 ) -> None:
     """The place in the list is how a person finds it."""
     write_provider(agent_dir, "bad", {"apiKey": "k", "models": [{"id": "a"}, {"name": "b"}]})
-    assert "providers.bad.models.1.id is missing" in make_runtimes().readiness().warnings[0]
+    assert "providers.bad.models[1].id is missing" in make_runtimes().readiness().warnings[0]
 
 
 def test_a_broken_auth_json_names_the_provider(

@@ -12,29 +12,25 @@ import threading
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, Final, Literal, TypeVar
+from typing import Annotated, Any, Final, Literal, TypeVar
 
-from pydantic import BaseModel, ConfigDict, Field, ValidationError
-from pydantic.alias_generators import to_camel
+import msgspec
 
 from enso.host.runtimes.models.lenient_json import NotReadable, load_file
 
 FILE_NAMES: Final = ("models.json", "auth.json", "settings.json")
 
-_Shape = TypeVar("_Shape", bound=BaseModel)
+_Shape = TypeVar("_Shape", bound="_Stored")
+
+_Above0 = Annotated[float, msgspec.Meta(gt=0)]
+_From0 = Annotated[int, msgspec.Meta(ge=0)]
 
 
-class _Stored(BaseModel):
-    model_config = ConfigDict(
-        alias_generator=to_camel,
-        populate_by_name=True,
-        extra="ignore",
-        frozen=True,
-        defer_build=True,
-    )
+class _Stored(msgspec.Struct, rename="camel", frozen=True):
+    """What every shape has in common: camel case in the file, other keys let by."""
 
 
-class StoredRates(_Stored):
+class StoredRates(_Stored, frozen=True, kw_only=True):
     """US dollars a million tokens."""
 
     input: float = 0.0
@@ -43,19 +39,19 @@ class StoredRates(_Stored):
     cache_write: float = 0.0
 
 
-class StoredTier(StoredRates):
+class StoredTier(StoredRates, frozen=True, kw_only=True):
     """Rates of a request whose whole input is larger than ``input_tokens_above``."""
 
     input_tokens_above: float
 
 
-class StoredCost(StoredRates):
+class StoredCost(StoredRates, frozen=True, kw_only=True):
     """A model's price."""
 
     tiers: tuple[StoredTier, ...] = ()
 
 
-class StoredModel(_Stored):
+class StoredModel(_Stored, frozen=True, kw_only=True):
     """One entry of a provider's ``models``; in ``modelOverrides`` it has no ``id``."""
 
     id: str = ""
@@ -63,78 +59,74 @@ class StoredModel(_Stored):
     api: str | None = None
     base_url: str | None = None
     reasoning: bool | None = None
-    thinking_level_map: dict[str, str | None] = Field(default_factory=dict[str, "str | None"])
+    thinking_level_map: dict[str, str | None] = {}
     input: tuple[str, ...] | None = None
     cost: StoredCost | None = None
-    context_window: float | None = Field(default=None, gt=0)
-    max_tokens: float | None = Field(default=None, gt=0)
-    sampling_params: dict[str, Any] = Field(default_factory=dict[str, Any])
-    sampling_params_by_thinking_level: dict[str, dict[str, Any]] = Field(
-        default_factory=dict[str, "dict[str, Any]"]
-    )
-    headers: dict[str, str] = Field(default_factory=dict[str, str])
-    compat: dict[str, Any] = Field(default_factory=dict[str, Any])
+    context_window: _Above0 | None = None
+    max_tokens: _Above0 | None = None
+    sampling_params: dict[str, Any] = {}
+    sampling_params_by_thinking_level: dict[str, dict[str, Any]] = {}
+    headers: dict[str, str] = {}
+    compat: dict[str, Any] = {}
 
 
-class StoredProvider(_Stored):
+class StoredProvider(_Stored, frozen=True, kw_only=True):
     """One provider of ``models.json``."""
 
     name: str | None = None
     base_url: str | None = None
     api_key: str | None = None
     api: str | None = None
-    headers: dict[str, str] = Field(default_factory=dict[str, str])
-    compat: dict[str, Any] = Field(default_factory=dict[str, Any])
+    headers: dict[str, str] = {}
+    compat: dict[str, Any] = {}
     auth_header: bool = False
     models: tuple[StoredModel, ...] = ()
-    model_overrides: dict[str, StoredModel] = Field(default_factory=dict[str, StoredModel])
+    model_overrides: dict[str, StoredModel] = {}
 
     def model(self, model_id: str) -> StoredModel | None:
         """The entry of this model; the last one when there are several, as in pi."""
         return next((entry for entry in reversed(self.models) if entry.id == model_id), None)
 
 
-class StoredCredential(_Stored):
+class StoredCredential(_Stored, frozen=True, kw_only=True):
     """One provider of ``auth.json``. Only ``api_key`` credentials are used."""
 
     type: str = ""
     key: str | None = None
-    env: dict[str, str] = Field(default_factory=dict[str, str])
+    env: dict[str, str] = {}
 
 
-class StoredProviderRetry(_Stored):
+class StoredProviderRetry(_Stored, frozen=True, kw_only=True):
     """How long a provider may ask to wait, in milliseconds; 0: any time."""
 
-    max_retry_delay_ms: int = Field(default=60_000, ge=0)
+    max_retry_delay_ms: _From0 = 60_000
 
 
-class StoredRetry(_Stored):
+class StoredRetry(_Stored, frozen=True, kw_only=True):
     """How refused attempts are tried again; times are milliseconds."""
 
     enabled: bool = True
-    max_retries: int = Field(default=3, ge=0)
-    base_delay_ms: int = Field(default=2000, ge=0)
-    max_agent_delay_ms: int = Field(default=60_000, ge=0)
-    provider: StoredProviderRetry = Field(default_factory=StoredProviderRetry)
+    max_retries: _From0 = 3
+    base_delay_ms: _From0 = 2000
+    max_agent_delay_ms: _From0 = 60_000
+    provider: StoredProviderRetry = StoredProviderRetry()
 
 
-class StoredCompactionTokens(_Stored):
+class StoredCompactionTokens(_Stored, frozen=True, kw_only=True):
     """How much room is kept free, and how much of a conversation stays as it is; tokens."""
 
-    reserve_tokens: int | None = Field(default=None, ge=0)
-    keep_recent_tokens: int | None = Field(default=None, ge=0)
+    reserve_tokens: _From0 | None = None
+    keep_recent_tokens: _From0 | None = None
 
 
-class StoredCompaction(StoredCompactionTokens):
+class StoredCompaction(StoredCompactionTokens, frozen=True, kw_only=True):
     """When a conversation is summed up; ``model_overrides`` by ``provider/model``."""
 
     enabled: bool = True
-    model_overrides: dict[str, StoredCompactionTokens] = Field(
-        default_factory=dict[str, StoredCompactionTokens]
-    )
+    model_overrides: dict[str, StoredCompactionTokens] = {}
 
 
-class StoredSettings(_Stored):
+class StoredSettings(_Stored, frozen=True, kw_only=True):
     """The settings that choose a new thread's model, and how runs behave.
 
     ``spend_limit`` is Enso's own: US dollars a thread.
@@ -143,11 +135,11 @@ class StoredSettings(_Stored):
     default_provider: str | None = None
     default_model: str | None = None
     default_thinking_level: str | None = None
-    retry: StoredRetry = Field(default_factory=StoredRetry)
-    compaction: StoredCompaction = Field(default_factory=StoredCompaction)
+    retry: StoredRetry = StoredRetry()
+    compaction: StoredCompaction = StoredCompaction()
     steering_mode: Literal["one-at-a-time", "all"] = "one-at-a-time"
     follow_up_mode: Literal["one-at-a-time", "all"] = "one-at-a-time"
-    spend_limit: float | None = Field(default=None, gt=0)
+    spend_limit: _Above0 | None = None
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -190,11 +182,10 @@ def read_configuration(agent_dir: Path) -> Configuration:
     models, auth, settings = (_load(agent_dir / name, problems) for name in FILE_NAMES)
     providers, broken = _providers(agent_dir / "models.json", models)
     credentials, bad_credentials = _credentials(agent_dir / "auth.json", auth)
-    try:
-        chosen = StoredSettings.model_validate(settings)
-    except ValidationError as error:
+    chosen = _valid(StoredSettings, agent_dir / "settings.json", (), settings)
+    if isinstance(chosen, str):
+        problems.append(chosen)
         chosen = StoredSettings()
-        problems.append(_sentence(agent_dir / "settings.json", (), error))
     return Configuration(
         agent_dir=agent_dir,
         providers=providers,
@@ -224,7 +215,7 @@ def _providers(
         if isinstance(provider, str):
             broken[name] = provider
         elif nameless := [i for i, entry in enumerate(provider.models) if not entry.id]:
-            broken[name] = f"{path}: providers.{name}.models.{nameless[0]}.id is missing."
+            broken[name] = f"{path}: providers.{name}.models[{nameless[0]}].id is missing."
         else:
             providers[name] = provider
     return providers, broken
@@ -250,17 +241,16 @@ def _members(value: Any) -> Iterator[tuple[str, Any]]:
 
 
 def _valid(shape: type[_Shape], path: Path, at: tuple[str, ...], value: Any) -> _Shape | str:
+    """The value in its shape, or the sentence that says what is wrong with it and where.
+
+    A number or a truth value may stand as text, as in pi.
+    """
     try:
-        return shape.model_validate(value)
-    except ValidationError as error:
-        return _sentence(path, at, error)
-
-
-def _sentence(path: Path, at: tuple[str, ...], error: ValidationError) -> str:
-    """The first thing that is wrong, and where. The value itself is not said: it may be a key."""
-    first = error.errors(include_input=False, include_url=False, include_context=False)[0]
-    place = ".".join(str(step) for step in (*at, *first["loc"])) or "the file"
-    return f"{path}: {place}: {first['msg']}."
+        return msgspec.convert(value, shape, strict=False)
+    except msgspec.ValidationError as error:
+        wrong, _, place = str(error).partition(" - at `$")
+        where = f"{'.'.join(at)}{place.rstrip('`')}".lstrip(".") or "the file"
+        return f"{path}: {where}: {wrong}."
 
 
 def _stamp(path: Path) -> tuple[int, int, int] | None:
