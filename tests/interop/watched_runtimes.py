@@ -12,10 +12,13 @@ PROGRAMS: Final = Programs()
 
 
 class Watched(PiRuntimes):
-    """A factory that keeps what it built, by thread; each pi is asked for its version once."""
+    """A factory that keeps what it built, by thread; each pi is asked for its version once.
+
+    A refusal is waited for however busy the machine is.
+    """
 
     def __init__(self, *args: Any, **options: Any) -> None:
-        super().__init__(*args, **options, programs=PROGRAMS)
+        super().__init__(*args, **options, programs=PROGRAMS, refusal_seconds=60.0)
         self.built: dict[str, PiRuntime] = {}
 
     def build(self, session: SessionFile) -> PiRuntime:

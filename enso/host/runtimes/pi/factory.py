@@ -36,7 +36,7 @@ from enso.host.runtimes.pi.learner import Learner, learn_from
 from enso.host.runtimes.pi.process import PiFailed, PiProcess
 from enso.host.runtimes.pi.program import PiProgram, PiUnusable, Programs, find_pi
 from enso.host.runtimes.pi.runtime import PiRuntime
-from enso.host.runtimes.pi.starting import PiOptions
+from enso.host.runtimes.pi.starting import REFUSAL_SECONDS, PiOptions
 from enso.host.runtimes.thread_settings import transcript_model
 from enso.host.session_file import SessionFile
 from enso.transcript import TranscriptEntry
@@ -54,7 +54,8 @@ class PiRuntimes:
 
     ``command`` starts pi, else it is found on the ``PATH`` each time. Without one that Enso can run
     threads are read as ever, and a prompt is refused with the cause. ``programs`` knows the
-    versions that were asked for before.
+    versions that were asked for before, and ``refusal_seconds`` is how long a prompt waits to be
+    refused.
     """
 
     def __init__(
@@ -65,6 +66,7 @@ class PiRuntimes:
         command: tuple[str, ...] | None = None,
         extensions: Sequence[Path] = (),
         programs: Programs | None = None,
+        refusal_seconds: float = REFUSAL_SECONDS,
     ) -> None:
         self._find: FindPi = (lambda: command) if command else find_pi
         self._programs = programs or Programs()
@@ -76,6 +78,7 @@ class PiRuntimes:
             keeper=Keeper(),
             default_model=default_model,
             extensions=(BRIDGE, EXTENSION, *extensions),
+            refusal_seconds=refusal_seconds,
         )
         self._forks = Forks(self._options)
         self._learner = Learner(lambda: self.program, self._options, self._catalogue)

@@ -39,15 +39,17 @@ class PiRun:
             if self._refused is not None:
                 raise self._refused
 
-    def accept(self) -> None:
-        """Pi took it."""
+    def known(self) -> None:
+        """Pi took it, or it is refused and over: who waits goes on."""
         self._known.set()
 
     def refuse(self, refused: PromptRefused) -> bool:
-        """Pi did not take it; False when nobody waits any more who could be told so."""
+        """Pi did not take it; False when nobody waits any more who could be told so.
+
+        Who waits is told by ``known``, once nothing is left of the run.
+        """
         with self._lock:
             if self._waited or self._known.is_set():
                 return False
             self._refused = refused
-            self._known.set()
             return True

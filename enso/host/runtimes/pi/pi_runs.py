@@ -11,7 +11,7 @@ import threading
 from collections.abc import Mapping, Sequence
 from concurrent.futures import Future
 from functools import partial
-from typing import Any, Final
+from typing import Any
 
 from enso.host.contract import (
     Activity,
@@ -36,9 +36,6 @@ from enso.transcript import Refusal
 
 log = logging.getLogger(__name__)
 
-WAIT_SECONDS: Final = 4.0
-"""How long who prompts waits for a refusal, at most; what comes later is told in the pane."""
-
 
 class PiRuns(PiThread):
     """A thread and its runs; hears from ``events`` what pi tells of them (``events.Hearer``)."""
@@ -56,7 +53,7 @@ class PiRuns(PiThread):
         self._activities.at(Activity(kind="asking"))
         worker = threading.Thread(target=self._ask_for, args=(run,), name="pi-run", daemon=True)
         worker.start()
-        run.wait(WAIT_SECONDS)
+        run.wait(self._services.options.refusal_seconds)
 
     def _ask_for(self, run: PiRun) -> None:
         """Make pi ready and send what the run is; what fails is the run's refusal."""
@@ -96,7 +93,7 @@ class PiRuns(PiThread):
             self._refuse(run, _refusal_of(run, str(error)))
             return
         self._log.sync()
-        run.accept()
+        run.known()
         if self._is_done(run, object_of(answer.result())):
             self._settle(run, RunSettled("aborted" if run.stopping else "complete"))
 
@@ -114,6 +111,7 @@ class PiRuns(PiThread):
                 return
             if run.refuse(refused):
                 self._forget()
+                run.known()
                 return
         self._log.tell(RunNotice(str(refused)))
         if not run.working and run.kind != "extension" and run.message:
@@ -126,7 +124,7 @@ class PiRuns(PiThread):
                 return
             self._translator.settle()
             self._forget()
-        run.accept()
+        run.known()
         self._log.tell(settled)
 
     def _forget(self) -> None:
@@ -162,7 +160,7 @@ class PiRuns(PiThread):
             if run.kind == "compact":
                 return  # taken when it is done, or refused
             run.working = True
-        run.accept()
+        run.known()
 
     def run_may_be_over(self) -> None:
         """Before 1.0 nothing tells that a run is over: pi is asked whether it goes on."""

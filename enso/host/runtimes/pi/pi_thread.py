@@ -197,7 +197,7 @@ class PiThread:
     def _asked(self, dialog: Dialog | None) -> None:
         self._activities.asked(dialog)
         if dialog is not None and (run := self._run) is not None:
-            run.accept()
+            run.known()
 
     def _require_idle(self) -> None:
         if self._closed:

@@ -28,15 +28,22 @@ from enso.host.stored_values import Stored, count_of, object_of, text_of
 START_SECONDS: Final = 120.0
 """How long pi may take until it answers: extensions and MCP servers start with it."""
 
+REFUSAL_SECONDS: Final = 4.0
+"""How long a prompt waits to be refused, unless it is said otherwise."""
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PiOptions:
-    """What every pi of this server is started with."""
+    """What every pi of this server is started with.
+
+    Who prompts waits ``refusal_seconds`` for a refusal, at most; a later one is told in the pane.
+    """
 
     agent_dir: Path
     keeper: Keeper
     default_model: str | None = None
     extensions: tuple[Path, ...] = ()
+    refusal_seconds: float = REFUSAL_SECONDS
 
 
 def arguments(program: PiProgram, session: SessionFile, options: PiOptions) -> list[str]:
