@@ -3,7 +3,8 @@
     python -m benchmarks.pages [--times 5]
 
 A real server process over an empty store and over one thread of 400 messages, and Chromium at a
-quarter of its speed. A first start has no cache; the next one has.
+quarter of its speed. A first start has no cache; the next one has. Times are also told in starts of
+the real pi (``benchmarks/pi_start.py``).
 """
 
 from __future__ import annotations
@@ -20,8 +21,11 @@ from typing import Any
 
 from benchmarks.chrome import Chrome, launched
 from benchmarks.memory import children_of, sizes_of
+from benchmarks.pi_start import in_starts, pi_start
 from tests.server_process import ServerProcess
 
+START_WANTED = 0.5
+VISIT_WANTED = 0.3
 SLOWED = 4
 MESSAGES = 400
 ROWS = 50
@@ -63,8 +67,8 @@ def started(
         return taken, memory(server)
 
 
-def starts(times: int) -> None:
-    """Print what first starts and next starts cost."""
+def starts(times: int, pi: float) -> None:
+    """Print what first starts and next starts cost; ``pi``: seconds that a start of pi takes."""
     uncompiled, first, later, held = [], [], [], []
     for _ in range(times):
         with tempfile.TemporaryDirectory() as name:
@@ -75,12 +79,10 @@ def starts(times: int) -> None:
             seconds, sizes = started(agent_dir, project, compiled)
             later.append(seconds)
             held.append(sizes)
-    print(f"start to first page: {statistics.median(first):.2f} s the first time, ", end="")
-    print(
-        f"{statistics.median(later):.2f} s later; where nothing is compiled, of Python either, ",
-        end="",
-    )
-    print(f"{statistics.median(uncompiled):.2f} s")
+    for name, seconds in (("the first time", first), ("later", later)):
+        taken = statistics.median(seconds)
+        print(f"start to first page, {name}: {taken:.2f} s, {in_starts(taken, pi, START_WANTED)}")
+    print(f"where nothing is compiled, of Python either: {statistics.median(uncompiled):.2f} s")
     watching, serving, both = (statistics.median(one) for one in zip(*held, strict=True))
     print(f"idle memory: {watching:.0f} MiB watching, {serving:.0f} MiB serving, ", end="")
     print(f"{both:.0f} MiB together, what both share counted once")
@@ -107,8 +109,11 @@ def stored_thread(agent_dir: Path, project: Path, which: int, messages: int) -> 
     file.write_text("".join(f"{json.dumps(line)}\n" for line in lines))
 
 
-def visit(times: int, rows: int) -> None:
-    """Print what the first visit of a thread's page costs a browser that holds nothing yet."""
+def visit(times: int, rows: int, pi: float) -> None:
+    """Print what the first visit of a thread's page costs a browser that holds nothing yet.
+
+    ``pi``: seconds that a start of pi takes.
+    """
     with tempfile.TemporaryDirectory() as name, launched() as chrome:
         agent_dir, project = Path(name) / "agent", Path(name)
         for number in range(rows):
@@ -120,11 +125,13 @@ def visit(times: int, rows: int) -> None:
             seen = [visited(chrome, url) for _ in range(times)]
     painted, last = (statistics.median(one) for one in zip(*seen, strict=True))
     print(
-        f"first visit of a thread, one of {rows}: {requests} requests, {sent / 1000:.0f} kB, ",
+        f"first visit of a thread, one of {rows}: {requests} requests, {sent / 1000:.0f} kB; ",
         end="",
     )
-    print(f"visible after {painted:.0f} ms, its last message after {last:.0f} ms, ", end="")
-    print(f"at a CPU slowed {SLOWED}×")
+    print(f"at a CPU slowed {SLOWED}×:")
+    for name, milliseconds in (("first paint", painted), ("its last message", last)):
+        share = in_starts(milliseconds / 1000, pi, VISIT_WANTED)
+        print(f"- {name} after {milliseconds:.0f} ms, {share}")
 
 
 def loaded(chrome: Chrome, url: str) -> tuple[int, int]:
@@ -166,9 +173,11 @@ def main() -> None:
     options = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     options.add_argument("--times", type=int, default=5, help="how often each is measured")
     chosen = options.parse_args()
-    starts(chosen.times)
+    pi = pi_start()
+    print(f"pi starts and answers in {pi:.2f} s")
+    starts(chosen.times, pi)
     for rows in (1, ROWS):
-        visit(chosen.times, rows)
+        visit(chosen.times, rows, pi)
 
 
 if __name__ == "__main__":

@@ -5,7 +5,8 @@
 A real server process and a model endpoint on loopback, and one client that follows the thread as
 the pane does. The endpoint holds each answer until it is let go, so that the provider's own time
 is left out: what is measured is POST to request at the provider, and the provider's first byte to
-the frame that brings the first word.
+the frame that brings the first word. Where a time is wanted, it is also told in starts of the real
+pi, which is started for a prompt (``benchmarks/pi_start.py``).
 """
 
 from __future__ import annotations
@@ -25,6 +26,7 @@ from pathlib import Path
 
 from simple_websocket import Client
 
+from benchmarks.pi_start import in_starts, pi_start
 from tests.model_server import Gate, ModelServer, Reply, configure, serve
 from tests.server_process import ServerProcess
 
@@ -52,6 +54,14 @@ class Prompted:
     def added(self) -> float:
         """What Enso adds to the provider's own time."""
         return self.to_provider + self.to_client
+
+
+@dataclass(frozen=True, slots=True)
+class Told:
+    """What a row stands beside, in seconds: a start of pi, and what is wanted."""
+
+    pi: float
+    wanted: float
 
 
 def stored_thread(directory: Path, sentences: int = SENTENCES) -> str:
@@ -220,10 +230,15 @@ def first_prompt(name: str, *, typed: bool) -> None:
         row(name, [prompted(server, model, new_id())])
 
 
-def prompted_each(name: str, server: ServerProcess, model: ModelServer, threads: list[str]) -> None:
+def prompted_each(
+    name: str, server: ServerProcess, model: ModelServer, threads: list[str], told: Told
+) -> None:
     """Prompt each of these threads, and print the row and the processor time of a prompt."""
     used = processor(server)
-    row(name, [prompted(server, model, one) for one in threads])
+    prompts = [prompted(server, model, one) for one in threads]
+    row(name, prompts)
+    taken = statistics.median(one.to_provider for one in prompts)
+    print(f"{'':28} {in_starts(taken / MILLISECONDS, told.pi, told.wanted)}")
     each = (processor(server) - used) / len(threads) * MILLISECONDS
     print(f"{'':28} {each:.1f} ms of processor time for each, from its follow to its end")
 
@@ -248,6 +263,8 @@ def main() -> None:
     options.add_argument("--held", type=int, default=200, help="threads that are held")
     options.add_argument("--long", type=int, default=200, help="the same with 1 MB of transcript")
     chosen = options.parse_args()
+    pi = pi_start()
+    print(f"pi starts and answers in {pi:.2f} s")
     with tempfile.TemporaryDirectory() as name, running(Path(name)) as (server, model):
         stored = [stored_thread(Path(name)) for _ in range(chosen.prompts)]
         long = [stored_thread(Path(name), LONG_SENTENCES) for _ in range(chosen.long)]
@@ -256,9 +273,11 @@ def main() -> None:
         first_prompt("the first prompt of all", typed=False)
         first_prompt("the same, after typing", typed=True)
         prompted(server, model, new_id())
-        prompted_each("a new thread", server, model, [new_id() for _ in range(chosen.prompts)])
-        prompted_each("a held thread", server, model, [new_id()] * chosen.prompts)
-        prompted_each(f"a stored thread of {STORED_ENTRIES}", server, model, stored)
+        new = [new_id() for _ in range(chosen.prompts)]
+        prompted_each("a new thread", server, model, new, Told(pi, 0.010))
+        prompted_each("a held thread", server, model, [new_id()] * chosen.prompts, Told(pi, 0.005))
+        known = f"a stored thread of {STORED_ENTRIES}"
+        prompted_each(known, server, model, stored, Told(pi, 0.015))
         held("short threads", server, model, [new_id() for _ in range(chosen.held)])
         held("threads of 1 MB", server, model, long)
 
