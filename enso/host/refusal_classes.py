@@ -1,25 +1,41 @@
 """What class a provider's error is of, by its status and its words.
 
-A rule is compiled when it is first needed: all of them would take as long as the rest of a page
-that shows an error, and most errors are told by the first few.
+A rule is compiled when it is first needed, and is not needed for a text without any of its hints:
+to compile all of them takes as long as the rest of a page that shows an error.
 """
 
 from __future__ import annotations
 
 import functools
 import re
-from typing import Final
+from typing import Final, NamedTuple
 
 from enso.transcript import RefusalClass
 
-_Rule = tuple[RefusalClass, str]
+
+class Rule(NamedTuple):
+    """An expression that tells a class, in any case of letters.
+
+    What it matches has one of the ``hints`` in it, which are lower case; without any, they do not
+    tell.
+    """
+
+    refusal_class: RefusalClass
+    pattern: str
+    hints: tuple[str, ...] = ()
+
+    def fits(self, words: str, folded: str) -> bool:
+        """Whether the words tell the class; ``folded`` is the same without their case."""
+        if self.hints and not any(hint in folded for hint in self.hints):
+            return False
+        return _compiled(self.pattern).search(words) is not None
 
 
-def _rule(refusal_class: RefusalClass, *patterns: str) -> _Rule:
-    return refusal_class, "|".join(patterns)
+def _rule(refusal_class: RefusalClass, *patterns: str, hints: tuple[str, ...] = ()) -> Rule:
+    return Rule(refusal_class, "|".join(patterns), hints)
 
 
-_SAID_FIRST: Final[tuple[_Rule, ...]] = (
+SAID_PLAINLY: Final[tuple[Rule, ...]] = (
     _rule(
         "context length",
         r"context[_ -]?(?:length|window)",
@@ -33,6 +49,7 @@ _SAID_FIRST: Final[tuple[_Rule, ...]] = (
         r"request_too_large|model_context_window_exceeded|string_above_max_length",
         r"too many (?:input )?tokens in (?:the )?(?:prompt|request)|prompt (?:exceeds|has \d)",
         r"available context size|model token limit|range of input length",
+        hints=("context", "maximum", "too ", "token", "length", "too_large", "prompt "),
     ),
     _rule(
         "content filter",
@@ -42,6 +59,17 @@ _SAID_FIRST: Final[tuple[_Rule, ...]] = (
         r"|sensitive|image_safety|language|other)\b",
         r"\b(?:prohibited_content|blocklist|spii)\b|model refused to complete",
         r"responsible ?ai|cyber_policy_violation|moderation_blocked",
+        hints=(
+            "content",
+            "flagged",
+            "block",
+            "finish",
+            "stopped",
+            "spii",
+            "refused to",
+            "respons",
+            "cyber_",
+        ),
     ),
     _rule(
         "quota",
@@ -53,6 +81,18 @@ _SAID_FIRST: Final[tuple[_Rule, ...]] = (
         r"usage_?limit|out of budget|\bbilling\b",
         r"quota[_ ]?exceeded|quota (?:is )?exhausted",
         r"account (?:is )?(?:suspended|not active|in arrears|overdue)",
+        hints=(
+            "insufficient",
+            "quota",
+            "credit",
+            "billing",
+            "payment",
+            "usage",
+            "monthly",
+            "spend",
+            "budget",
+            "account",
+        ),
     ),
     _rule(
         "model not found",
@@ -61,6 +101,7 @@ _SAID_FIRST: Final[tuple[_Rule, ...]] = (
         r"|not supported|no longer available|has been (?:deprecated|retired|shut))",
         r"(?:no such|unknown|invalid|unsupported) model\b|not a valid model|no endpoints found",
         r"not_found_error\b.{0,20}\bmodel",
+        hints=("model", "endpoints"),
     ),
     _rule(
         "authentication",
@@ -69,10 +110,12 @@ _SAID_FIRST: Final[tuple[_Rule, ...]] = (
         r"api[-_ ]?key (?:not valid|invalid|expired)|invalid[_ ]api[_ ]key|authentication[_ ]error",
         r"unauthenticated|unauthorized|invalid (?:bearer|access|auth\w*) token",
         r"could not resolve authentication|no auth credentials",
+        hints=("api", "auth", "token"),
     ),
 )
+"""What is believed before the status."""
 
-_SAID: Final[tuple[_Rule, ...]] = (
+_SAID: Final[tuple[Rule, ...]] = (
     _rule(
         "rate limit", r"rate[_ -]?limit", r"too many requests", r"throttl", r"resource_exhausted"
     ),
@@ -134,13 +177,15 @@ def classify(status: int | None, words: str) -> RefusalClass:
     ``words`` is everything that may tell: the provider's codes and sentence. A status of 401 is
     believed before any word.
     """
-    plainly = _said(_SAID_FIRST, words) if status != 401 else None
+    if status == 401:
+        return "authentication"
     by_status = _by_status(status, words) if status is not None else None
-    return plainly or by_status or _said(_SAID_FIRST, words) or _said(_SAID, words) or "unknown"
+    return _said(SAID_PLAINLY, words) or by_status or _said(_SAID, words) or "unknown"
 
 
-def _said(rules: tuple[_Rule, ...], words: str) -> RefusalClass | None:
-    return next((name for name, pattern in rules if _compiled(pattern).search(words)), None)
+def _said(rules: tuple[Rule, ...], words: str) -> RefusalClass | None:
+    folded = words.casefold()
+    return next((rule.refusal_class for rule in rules if rule.fits(words, folded)), None)
 
 
 @functools.cache

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import json
+import re
 from typing import Any, get_args
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from enso.host.refusal_classes import SAID_PLAINLY, Rule
 from enso.host.refusals import LONGEST_REASON, NO_REASON, read_refusal
 from enso.host.session_log import read_session
 from enso.transcript import Refusal, RefusalClass
@@ -324,3 +326,12 @@ def test_any_text_gives_a_refusal(text: str) -> None:
     assert 0 < len(read.reason) <= LONGEST_REASON
     assert read.reason == " ".join(read.reason.split())
     assert read.sentence.encode()
+
+
+@pytest.mark.parametrize("rule", SAID_PLAINLY, ids=lambda rule: rule.refusal_class)
+@given(data=st.data())
+def test_whatever_a_rule_matches_has_one_of_its_hints(rule: Rule, data: st.DataObject) -> None:
+    """A rule is not tried on a text without any."""
+    pattern = re.compile(rule.pattern, re.IGNORECASE)
+    text = data.draw(st.from_regex(pattern, alphabet=st.characters(codec="ascii")))
+    assert rule.fits(text, text.casefold())
