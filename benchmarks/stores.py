@@ -33,6 +33,9 @@ WORDS = [
     "a",
 ]
 
+BEYOND_ASCII = 3_500
+"""A text of so many words holds a character outside ASCII: a line in ten, as in recorded ones."""
+
 Entry = dict[str, Any]
 
 
@@ -112,7 +115,10 @@ class Session:
         self.say("assistant", content, **model, **spent)
 
     def _text(self, words: int) -> Entry:
-        return {"type": "text", "text": " ".join(self._chance.choices(WORDS, k=words))}
+        text = " ".join(self._chance.choices(WORDS, k=words))
+        if self._chance.random() < words / BEYOND_ASCII:
+            text += " — café ✓"
+        return {"type": "text", "text": text}
 
 
 def many_sessions(agent_dir: Path, count: int) -> None:
