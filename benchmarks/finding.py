@@ -11,11 +11,11 @@ from __future__ import annotations
 
 import argparse
 import json
-import resource
 import tempfile
 import time
 from pathlib import Path
 
+from benchmarks.memory import own_peak
 from enso.host.contract import StoredThread
 from enso.host.search import Finder
 from enso.host.session_listing import SessionListing
@@ -66,8 +66,7 @@ def main() -> None:
         again = Finder(path, lambda: rows)
         print("after a restart:", ask(again, "orders"))
         again.close()
-    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
-    print(f"peak memory {peak:.0f} MiB")
+    print(f"peak memory {own_peak():.0f} MiB")
 
 
 if __name__ == "__main__":

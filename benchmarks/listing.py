@@ -2,11 +2,11 @@
 
     python -m benchmarks.listing [--sessions 10000] [--store DIR] [--agent-dir DIR] [--without-pi]
 
-Every number is the median of five runs, each in a process of its own. Cold: the files' data was put
-out of the page cache before (their names and states were not). Memory is the peak of such a
-process, and of one of those that help it; then that of all of them together, what they share
-counted once. ``--agent-dir`` measures over a store that is there; the row of changed files writes
-to it and takes that back.
+Every number is the median of five runs, each in a process of its own, all works in turn. Cold: the
+files' data was put out of the page cache before (their names and states were not). Memory is the
+peak of such a process, then that of it and its helpers together, what they share counted once.
+``--agent-dir`` measures over a store that is there; the row of changed files writes to it and takes
+that back.
 """
 
 from __future__ import annotations
@@ -17,7 +17,6 @@ import gzip
 import json
 import os
 import queue
-import resource
 import statistics
 import subprocess
 import sys
@@ -27,9 +26,9 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from benchmarks.memory import peak
+from benchmarks.memory import own_peak, peak
 from benchmarks.rows import HEAD, Cost, Row, tell
-from benchmarks.storage import Pi, installed_pi, kept_at, made, measured, of_pi
+from benchmarks.storage import PI, Pi, Run, installed_pi, kept_at, made, measured, of_pi
 from benchmarks.stores import many_sessions
 from enso.host.contract import StoredThread
 from enso.host.runtimes.builtin.factory import BuiltinRuntimes
@@ -179,13 +178,12 @@ def ours(work: str, agent_dir: Path) -> None:
     """Do the work in this process, and print what it cost."""
     with tempfile.TemporaryDirectory() as cache:
         seconds = seconds_of(work, agent_dir, Path(cache))
-        peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
-        print(json.dumps({"seconds": seconds, "mebibytes": peak}), flush=True)
+        print(json.dumps({"seconds": seconds, "mebibytes": own_peak()}), flush=True)
         os._exit(0)  # a first fill that goes on is not waited for
 
 
-def held(agent_dir: Path) -> tuple[float, float]:
-    """MiB of all processes together: while all is listed the first time, and while it is proven."""
+def held(agent_dir: Path) -> None:
+    """Print MiB of all processes together: while all is first listed, and while it is proven."""
     with tempfile.TemporaryDirectory() as cache:
         host = host_over(agent_dir, Path(cache))
         with peak() as listing:
@@ -193,7 +191,8 @@ def held(agent_dir: Path) -> tuple[float, float]:
         with peak() as proving:
             host.wait_until_proven()
         host.close()
-    return listing.mebibytes, proving.mebibytes
+    print(f"all processes together: {listing.mebibytes:.0f} MiB listing, ", end="")
+    print(f"{proving.mebibytes:.0f} MiB proving")
 
 
 def request(agent_dir: Path) -> tuple[Cost, int]:
@@ -235,14 +234,13 @@ ROWS = [
 
 def compare(agent_dir: Path, pi: Pi | None) -> None:
     """Measure every row and tell it."""
+    command = [sys.executable, "-m", "benchmarks.listing", "--agent-dir", str(agent_dir), "--work"]
+    runs = {work: Run([*command, work]) for work, _, _ in ROWS} | of_pi("list", agent_dir, pi)
+    costs = measured(runs)
     print(HEAD)
-    listed = of_pi("list", agent_dir, pi)
     for work, name, wanted in ROWS:
-        command = [sys.executable, "-m", "benchmarks.listing", "--work", work]
-        cost = measured([*command, "--agent-dir", str(agent_dir)])
-        tell(Row(work=name, enso=cost, pi=listed, wanted=wanted))
-    listing, proving = held(agent_dir)
-    print(f"all processes together: {listing:.0f} MiB listing, {proving:.0f} MiB proving")
+        tell(Row(work=name, enso=costs[work], pi=costs.get(PI), wanted=wanted))
+    subprocess.run([*command, "held"], check=True)
     cost, size = request(agent_dir)
     name = f"a rail of 50 rows, in the server; {size / 1000:.1f} kB sent"
     tell(Row(work=name, enso=cost, wanted="5 ms, 20 kB"))
@@ -262,6 +260,9 @@ def main() -> None:
         before = host_over(chosen.agent_dir, chosen.cache)
         listed(before)
         before.close()
+        return
+    if chosen.work == "held":
+        held(chosen.agent_dir)
         return
     if chosen.work:
         ours(chosen.work, chosen.agent_dir)

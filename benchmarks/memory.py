@@ -18,6 +18,15 @@ def sizes_of(pid: int) -> dict[str, float]:
     return {line.split(":")[0]: int(line.split()[1]) / KIBIBYTES for line in lines}
 
 
+def own_peak() -> float:
+    """The most that this process held so far, in MiB.
+
+    ``getrusage`` would tell the peak of the process that started this one, where that was larger.
+    """
+    status = Path("/proc/self/status").read_text()
+    return int(status.split("VmHWM:")[1].split()[0]) / KIBIBYTES
+
+
 def children_of(pid: int) -> list[int]:
     """The processes that a process started."""
     found: list[int] = []

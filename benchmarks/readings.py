@@ -2,9 +2,9 @@
 
     python -m benchmarks.readings [--store DIR] [--without-pi]
 
-Every number is the median of five runs, each in a process of its own that has listed the thread and
-read nothing else of it; memory is the peak of that process, and where one helps it, of both
-together, looked at in other runs. The file is warm. pi's work is ``SessionManager.open``,
+Every number is the median of five runs in turn, each in a process of its own that has listed the
+thread and read nothing else of it; memory is the peak of that process, and where one helps it, of
+both together, looked at in other runs. The file is warm. pi's work is ``SessionManager.open``,
 ``getBranch`` and ``buildSessionContext``.
 """
 
@@ -12,7 +12,6 @@ from __future__ import annotations
 
 import argparse
 import json
-import resource
 import sys
 import tempfile
 import time
@@ -22,9 +21,9 @@ from contextlib import nullcontext
 from dataclasses import replace
 from pathlib import Path
 
-from benchmarks.memory import Peak, peak
-from benchmarks.rows import HEAD, Cost, Row, tell
-from benchmarks.storage import Pi, installed_pi, kept_at, made, measured, of_pi
+from benchmarks.memory import Peak, own_peak, peak
+from benchmarks.rows import HEAD, Row, tell
+from benchmarks.storage import PI, Pi, Run, installed_pi, kept_at, made, measured, of_pi
 from benchmarks.stores import PROJECTS, long_session
 from enso.host.runtimes.builtin.factory import BuiltinRuntimes
 from enso.host.session_host import SessionHost
@@ -81,8 +80,7 @@ def ours(work: str, agent_dir: Path, looked_at: bool) -> None:
             begun = time.perf_counter()
             run()
             seconds = time.perf_counter() - begun
-    own = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
-    mebibytes = held.mebibytes if looked_at else own
+    mebibytes = held.mebibytes if looked_at else own_peak()
     print(json.dumps({"seconds": seconds, "mebibytes": mebibytes}))
 
 
@@ -118,24 +116,25 @@ def _request(
     return run
 
 
-def of_enso(work: str, agent_dir: Path) -> Cost:
+def of_enso(work: str, agent_dir: Path) -> Run:
     """What it costs Enso."""
-    module = [sys.executable, "-m", "benchmarks.readings", "--work", work]
-    module += ["--store", str(agent_dir)]
-    cost = measured(module)
-    if work not in HELPED:
-        return cost
-    return replace(cost, mebibytes=measured([*module, "--looked-at"]).mebibytes)
+    return Run(
+        [sys.executable, "-m", "benchmarks.readings", "--work", work, "--store", str(agent_dir)]
+    )
 
 
 def compare(store: Path, pi: Pi | None) -> None:
     """Measure every row and print the table."""
     long = made(store / "long", lambda at: long_session(at, 100))
+    runs = {work: of_enso(work, long) for work in WORKS} | of_pi("open", long, pi)
+    costs = measured(runs)
+    looked = {work: Run([*runs[work].command, "--looked-at"]) for work in HELPED}
+    for work, cost in measured(looked).items():
+        costs[work] = replace(costs[work], mebibytes=cost.mebibytes)
     print(HEAD)
-    opened = of_pi("open", long, pi)
     for work, name in WORKS.items():
-        beside = None if work in OURS_ALONE else opened
-        tell(Row(work=name, enso=of_enso(work, long), pi=beside))
+        beside = None if work in OURS_ALONE else costs.get(PI)
+        tell(Row(work=name, enso=costs[work], pi=beside))
 
 
 def main() -> None:

@@ -14,17 +14,17 @@ import argparse
 import json
 import os
 import queue
-import resource
 import statistics
 import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
+from benchmarks.memory import own_peak
 from benchmarks.rows import HEAD, Cost, Row, tell
 from benchmarks.stores import PROJECTS, long_session, session_of_images
 from enso.host.runtimes.builtin.factory import BuiltinRuntimes
@@ -34,7 +34,9 @@ from tests.interop.real_pi import node, real_pi
 
 RUNS = 5
 PAGE = 60
-PI = """
+PI = "pi"
+"""What runs of pi are measured under."""
+_PI = """
 const [work, path, pi] = process.argv.slice(1);
 const { SessionManager } = await import(pi);
 const begun = performance.now();
@@ -81,40 +83,53 @@ def ours(agent_dir: Path) -> None:
         begun = time.perf_counter()
         host.read_stored_page(thread_id, size=PAGE, light=True)
         seconds = time.perf_counter() - begun
-        peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
-        print(json.dumps({"seconds": seconds, "mebibytes": peak}))
+        print(json.dumps({"seconds": seconds, "mebibytes": own_peak()}))
         host.close()
 
 
-def measured(command: list[str], environment: dict[str, str] | None = None) -> Cost:
-    """The medians of five runs of a command that prints what it cost."""
-    costs: list[dict[str, float]] = []
-    for _ in range(RUNS):
-        run = subprocess.run(command, env=environment, capture_output=True, text=True, check=True)
-        costs.append(json.loads(run.stdout.splitlines()[-1]))
+@dataclass(frozen=True, slots=True)
+class Run:
+    """A command that does one kind of work and prints what it cost, and its environment."""
+
+    command: list[str]
+    environment: dict[str, str] | None = None
+
+    def cost(self) -> Cost:
+        """What it cost this time. Raises ``CalledProcessError``."""
+        done = subprocess.run(
+            self.command, env=self.environment, capture_output=True, text=True, check=True
+        )
+        return Cost(**json.loads(done.stdout.splitlines()[-1]))
+
+
+def measured(runs: Mapping[str, Run]) -> dict[str, Cost]:
+    """The medians of five rounds, in each of which every work is done once.
+
+    In turn, as the speed of a machine is another one some minutes later.
+    """
+    costs = [{name: run.cost() for name, run in runs.items()} for _ in range(RUNS)]
+    return {name: _median([one[name] for one in costs]) for name in runs}
+
+
+def _median(costs: Sequence[Cost]) -> Cost:
     return Cost(
-        statistics.median(cost["seconds"] for cost in costs),
-        statistics.median(cost["mebibytes"] for cost in costs),
+        statistics.median(cost.seconds for cost in costs),
+        statistics.median(cost.mebibytes or 0 for cost in costs),
     )
 
 
-def of_enso(agent_dir: Path) -> Cost:
+def of_enso(agent_dir: Path) -> Run:
     """What the last page of a store's one thread costs Enso."""
-    return measured([sys.executable, "-m", "benchmarks.storage", "--page-of", str(agent_dir)])
+    return Run([sys.executable, "-m", "benchmarks.storage", "--page-of", str(agent_dir)])
 
 
-def of_pi(work: str, agent_dir: Path, pi: Pi | None) -> Cost | None:
-    """What it costs pi; ``None`` without one."""
+def of_pi(work: str, agent_dir: Path, pi: Pi | None) -> dict[str, Run]:
+    """What it costs pi; nothing without one."""
     if pi is None:
-        return None
+        return {}
     path = next((agent_dir / "sessions").glob("*/*.jsonl"))
-    command = [pi.node, "--input-type=module", "-e", PI, work, str(path), pi.module]
-    return measured(command, {**os.environ, "PI_CODING_AGENT_DIR": str(agent_dir)})
-
-
-def row(name: str, enso: Cost, pi: Cost | None) -> None:
-    """Tell one row."""
-    tell(Row(work=name, enso=enso, pi=pi))
+    command = [pi.node, "--input-type=module", "-e", _PI, work, str(path), pi.module]
+    return {PI: Run(command, {**os.environ, "PI_CODING_AGENT_DIR": str(agent_dir)})}
 
 
 @contextmanager
@@ -139,10 +154,12 @@ def compare(store: Path, pi: Pi | None) -> None:
     long = made(store / "long", lambda at: long_session(at, 100))
     images = made(store / "images", lambda at: session_of_images(at, 30))
     print(HEAD)
-    opened = of_pi("open", long, pi)
-    row("last page of a thread of 100 MiB, the first time", of_enso(long), opened)
-    pictures = of_pi("open", images, pi)
-    row("last page of a thread of 30 MiB of images", of_enso(images), pictures)
+    for name, agent_dir in (
+        ("last page of a thread of 100 MiB, the first time", long),
+        ("last page of a thread of 30 MiB of images", images),
+    ):
+        costs = measured({name: of_enso(agent_dir)} | of_pi("open", agent_dir, pi))
+        tell(Row(work=name, enso=costs[name], pi=costs.get(PI)))
 
 
 def main() -> None:
