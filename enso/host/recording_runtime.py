@@ -75,9 +75,9 @@ class RecordingRuntime:
                 self._events = before
             raise
 
-    def abort(self) -> None:
+    def abort(self) -> tuple[QueuedPrompt, ...]:
         """As the contract says."""
-        self._runtime.abort()
+        return self._runtime.abort()
 
     def model(self) -> ModelInUse | None:
         """As the contract says."""

@@ -164,7 +164,7 @@ class ThreadRegistry:
         return self._generations[thread_id]
 
     def abort(self, thread_id: str) -> Sequence[contract.QueuedPrompt]:
-        """Stop the run in flight; returns what waited to be said in it, and is not any more.
+        """Stop the run in flight; returns what that took out of its queue, which is not said.
 
         Raises ``Refused`` when there is none.
         """
@@ -172,9 +172,7 @@ class ThreadRegistry:
             if slot.live is None or not slot.live.busy:
                 raise Refused(409, "not-busy", "Nothing is running in this thread.")
             runtime = slot.live.hosted.runtime
-        waited = runtime.queued()
-        runtime.abort()
-        return waited
+        return runtime.abort()  # not with the lock held: pi is asked what it takes out
 
     # -- what is done to a live thread ------------------------------------------------------------
 

@@ -19,6 +19,7 @@ from enso.host.contract import (
     DialogOpened,
     EntryStored,
     HostError,
+    MessageStarted,
     PromptRefused,
     QueueChanged,
     RunNotice,
@@ -225,12 +226,60 @@ def test_a_stop_clears_the_queue_first_and_says_that_it_stops(store: Store, run:
     run.thread.runtime.prompt("Hi")
     held.wait_until_held()
     run.thread.runtime.queue("More", when="after")
-    run.thread.runtime.abort()
+    assert [item.message for item in run.thread.runtime.abort()] == ["More"]
     events = run.until_settled()
     told = [e for e in events if isinstance(e, (QueueChanged, ActivityChanged, RunSettled))]
     assert [type(event) for event in told[-3:]] == [QueueChanged, ActivityChanged, RunSettled]
     assert told[-3] == QueueChanged(())
     assert told[-2].activity.kind == "stopping"
+
+
+def test_a_stop_returns_what_it_took_out_of_the_queue(store: Store, run: Run) -> None:
+    """Each item as it was queued, in the order of delivery, once; it is not said, then or later."""
+    held = Reply.held("Hello")
+    store.script.add(held)
+    runtime = run.thread.runtime
+    assert runtime.abort() == ()
+    runtime.prompt("Hi")
+    held.wait_until_held()
+    after = runtime.queue("Same", when="after")
+    twin = runtime.queue("Same", when="after")
+    steer = runtime.queue("Steer", when="steer")
+    left = runtime.abort()
+    assert [(one.id, one.message, one.when) for one in left] == [
+        (steer, "Steer", "steer"),
+        (after, "Same", "after"),
+        (twin, "Same", "after"),
+    ]
+    assert runtime.abort() == ()
+    assert run.until_settled()[-1] == RunSettled("aborted")
+    store.script.add(Reply(deltas=("Again",)))
+    runtime.prompt("Go on")
+    run.until_settled()
+    said = texts(stored(store))
+    assert said[-2:] == ["Go on", "Again"]
+    assert not {"Same", "Steer"} & set(said)
+
+
+def test_what_was_delivered_as_a_run_is_stopped_is_not_returned(store: Store, run: Run) -> None:
+    """Whenever the stop comes, a message is said or returned: never both, never neither."""
+    runtime = run.thread.runtime
+    for number in range(8):
+        held = Reply.held(f"Answer {number}")
+        store.script.add(held)
+        runtime.prompt(f"Prompt {number}")
+        held.wait_until_held()
+        words = [f"Queued {number}.{one}" for one in range(3)]
+        for text in words:
+            runtime.queue(text, when="after")
+        held.release()
+        if number % 2:
+            wait_for(run, MessageStarted)
+            wait_for(run, MessageStarted)
+        left = [item.message for item in runtime.abort()]
+        run.until_settled()
+        delivered = [text for text in texts(stored(store)) if text in words]
+        assert sorted([*delivered, *left]) == words
 
 
 def test_a_refused_attempt_is_made_again(store: Store, run: Run) -> None:

@@ -304,18 +304,20 @@ class ScriptedRuntime:
                 raise PromptRefused("nothing-to-compact", "There is nothing to sum up yet.")
             self._start(self._run_compaction)
 
-    def abort(self) -> None:
+    def abort(self) -> tuple[QueuedPrompt, ...]:
         """End the run in flight; ``RunSettled`` follows from its worker."""
         with self._lock:
             if self._worker is None:
-                return
-            if self._queue:
+                return ()
+            left = self.queued()
+            if left:
                 self._change_queue([])
             self._act("stopping")
             self._aborted.set()
             self._changed.notify_all()
             if self._gate is not None:
                 self._gate.set()
+            return left
 
     def model(self) -> ModelInUse | None:
         """The model of the next prompt."""

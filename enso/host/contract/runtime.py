@@ -35,8 +35,12 @@ class ThreadRuntime(Protocol):
         """Start a run and return at once. Raises ``PromptRefused`` when none was started."""
         ...
 
-    def abort(self) -> None:
-        """End the run that is in flight, if any, leaving a valid branch; ``RunSettled`` follows."""
+    def abort(self) -> tuple[QueuedPrompt, ...]:
+        """End the run that is in flight, if any, leaving a valid branch; ``RunSettled`` follows.
+
+        Returns what this took out of the queue, in the order of delivery: each was neither
+        delivered nor taken back before, and is not said any more. A second stop returns nothing.
+        """
         ...
 
     def model(self) -> ModelInUse | None:

@@ -41,12 +41,14 @@ class PromptQueue:
         with self._lock:
             self._is_open = True
 
-    def close(self) -> None:
-        """Take everything out, and take nothing more."""
+    def close(self) -> tuple[QueuedPrompt, ...]:
+        """Take everything out, and take nothing more; returns what was there still."""
         with self._lock:
             self._is_open = False
-            if self._waiting:
+            left = self._ordered()
+            if left:
                 self._change([])
+            return left
 
     def close_if_empty(self) -> bool:
         """Close, unless something waits: then the run has to go on."""

@@ -110,15 +110,16 @@ class BuiltinRuntime:
             level = self._services.level(branch, model)
             self._start(lambda run: self._compact(run, model, level, plan, instructions))
 
-    def abort(self) -> None:
-        """End the run that is in flight; what had streamed is kept, what was queued is not."""
+    def abort(self) -> tuple[QueuedPrompt, ...]:
+        """End the run that is in flight; what had streamed is kept, what was queued is returned."""
         with self._lock:
             run = self._run
             if run is None:
-                return
-            self._queue.close()
+                return ()
+            left = self._queue.close()
             self._activities.stopping()
         self._services.in_loop(run.stop)
+        return left
 
     def close(self) -> None:
         """End a run, and tell nothing afterwards."""

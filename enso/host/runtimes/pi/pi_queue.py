@@ -52,6 +52,8 @@ class PiQueue:
         self._tell = tell
         self.can_be_taken_back = True
         self._lock = threading.RLock()
+        self.last: Mapping[str, Any] = {}
+        """What pi told of its queues last."""
         self._lanes: dict[When, _Lane] = {"steer": _Lane(), "after": _Lane()}
 
     def sending(self, message: str, images: Sequence[PromptImage], when: When) -> Waiting:
@@ -71,7 +73,7 @@ class PiQueue:
     def update(self, record: Mapping[str, Any]) -> None:
         """Take in a ``queue_update``."""
         with self._lock:
-            before = self.items
+            before, self.last = self.items, record
             for when, name in FIELDS.items():
                 self._lanes[when].take(
                     _texts(record.get(name)), lambda text, when=when: self._item(text, when)
@@ -94,6 +96,25 @@ class PiQueue:
             self._lanes = {"steer": _Lane(), "after": _Lane()}
             if waited:
                 self._tell(QueueChanged(()))
+
+    def items_of(
+        self, waited: Sequence[Waiting], cleared: Mapping[str, Any]
+    ) -> tuple[QueuedPrompt, ...]:
+        """The items whose texts pi took out of its queues, in the order of delivery.
+
+        ``waited`` is what was there before: pi delivers from the front, so of two with one text
+        the later one is meant. A text that none of them has is an item of its own: nothing that pi
+        gave back is left out.
+        """
+        found: list[QueuedPrompt] = []
+        for when, name in FIELDS.items():
+            left = [one for one in reversed(waited) if one.item.when == when]
+            lane = [
+                one.item if (one := _match(left, text)) else self._item(text, when)
+                for text in reversed(_texts(cleared.get(name)))
+            ]
+            found += reversed(lane)
+        return tuple(found)
 
     @property
     def items(self) -> tuple[QueuedPrompt, ...]:

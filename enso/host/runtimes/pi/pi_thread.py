@@ -48,6 +48,8 @@ class PiThread:
         self._ui = ExtensionUi(self._log.tell, self._send, self._asked, str(session.cwd))
         self._lock = threading.RLock()
         self._starting = threading.Lock()
+        self._queueing = threading.Lock()
+        """Held while what is queued is sent, or the queue emptied: pi hears both in this order."""
         self._process: PiProcess | None = None
         self._model: ModelInUse | None = None
         self._model_checked = False

@@ -114,7 +114,11 @@ class PiProcess:
 
         Must not be called from the worker that hears.
         """
-        answer = self.start(command, **fields)
+        return self.answer_to(command, self.start(command, **fields), limit=limit)
+
+    @staticmethod
+    def answer_to(command: str, answer: Future[Any], *, limit: float = ANSWER_SECONDS) -> Any:
+        """Wait for the answer to a command that was started; as ``ask`` does."""
         try:
             return answer.result(limit)
         except FutureTimeout:

@@ -8,6 +8,8 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Mapping, Sequence
+from concurrent.futures import Future
+from concurrent.futures import TimeoutError as FutureTimeout
 from typing import Any, Final, Literal
 
 from enso.host.contract import (
@@ -23,6 +25,7 @@ from enso.host.contract import (
 )
 from enso.host.modes import MODES
 from enso.host.runtimes.pi.guard import MODE_COMMAND
+from enso.host.runtimes.pi.pi_queue import Waiting
 from enso.host.runtimes.pi.pi_run import PiRun
 from enso.host.runtimes.pi.pi_runs import PiRuns, images_of
 from enso.host.runtimes.pi.process import PiFailed
@@ -65,30 +68,59 @@ class PiRuntime(PiRuns):
             )
         self._begin(PiRun("compact", instructions))
 
-    def abort(self) -> None:
-        """End the run that is in flight; what had streamed is kept, what was queued is not."""
-        with self._lock:
-            run, process = self._run, self._process
-            if run is None or run.stopping:
-                return
-            run.stopping = True
-            doing = self._activities.doing
-            self._queue.clear()
-            self._activities.stopping()
+    def abort(self) -> tuple[QueuedPrompt, ...]:
+        """End the run that is in flight; what had streamed is kept, what was queued is returned.
+
+        What pi 1.x takes out is what it answers to ``clear_queue``. It counts a message as queued
+        until it says that this begins: where it delivers several at once (``all``), one that
+        already was on its way may be returned and said. pi 0.73 has no such command, and would say
+        what waits in its next run: so it is waited for until it stopped, what it told of last is
+        returned, and its process is ended.
+        """
+        with self._queueing:  # what was sent before goes to pi before the queue is emptied
+            with self._lock:
+                run, process = self._run, self._process
+                if run is None or run.stopping:
+                    return ()
+                run.stopping = True
+                doing = self._activities.doing
+                waited, told = self._queue.waiting, self._queue.items
+                self._queue.clear()
+                self._activities.stopping()
+            if process is None or not process.running:
+                self._ui.cancel_all()
+                return told
+            protocol = self._services.program.protocol
+            cleared = process.start("clear_queue") if protocol.clears_queue else None
         self._ui.cancel_all()
-        if process is None or not process.running:
-            return
         sums_up = doing is not None and doing.kind == "compacting"
-        if sums_up and not self._services.program.protocol.stops_summaries:
+        if sums_up and not protocol.stops_summaries:
             threading.Thread(target=self._give_up_on, args=(run, process), daemon=True).start()
-            return
-        if self._services.program.protocol.clears_queue:
-            process.start("clear_queue")
+            return told
         stop = process.start("abort_bash" if run.kind == "shell" else "abort")
         limit = threading.Timer(STOP_SECONDS, self._give_up_on, (run, process))
         limit.daemon = True
         limit.start()
+        if cleared is None and told:
+            cleared = left = Future[Any]()
+            stop.add_done_callback(lambda _: left.set_result(self._queue.last))
+            stop.add_done_callback(lambda _: self._let_go_of(process))
         stop.add_done_callback(lambda _: self._stopped(run, limit))
+        return self._taken_out(waited, told, cleared)
+
+    def _taken_out(
+        self,
+        waited: Sequence[Waiting],
+        told: tuple[QueuedPrompt, ...],
+        cleared: Future[Any] | None,
+    ) -> tuple[QueuedPrompt, ...]:
+        """What pi took out of its queue; without an answer, what it last told of."""
+        if cleared is None:
+            return told
+        try:
+            return self._queue.items_of(waited, object_of(cleared.result(STOP_SECONDS)))
+        except (PiFailed, FutureTimeout):
+            return told
 
     def close(self) -> None:
         """End a run and the process, and tell nothing afterwards."""
@@ -119,11 +151,13 @@ class PiRuntime(PiRuns):
         """Have a message delivered to the run in flight; returns the queued item's id."""
         if not message.strip() and not images:
             raise PromptRefused("empty", "The prompt is empty.")
-        process = self._working_process()
-        waiting = self._queue.sending(message, images, when)
         command = "steer" if when == "steer" else "follow_up"
+        with self._queueing:
+            process = self._working_process()
+            waiting = self._queue.sending(message, images, when)
+            answer = process.start(command, message=message, **images_of(images))
         try:
-            data = process.ask(command, message=message, **images_of(images))
+            data = process.answer_to(command, answer)
         except PiFailed as error:
             self._queue.not_sent(waiting)
             raise PromptRefused("refused-by-pi", f"pi did not take it: {error}") from error
