@@ -15,6 +15,8 @@ OUR_PARAMETERS = frozenset(
         "at",
         "q",
         "shown",
+        "after",
+        "drawn",
         "current",
         "before",
         "from",
@@ -75,6 +77,13 @@ class Urls:
         return self._with(
             "/rail", [("q", query or None), ("shown", shown), ("current", current or None)]
         )
+
+    def further_rail(
+        self, *, query: str, shown: int, after: str, drawn: str, current: str = ""
+    ) -> str:
+        """The rows behind the place ``after`` in a rail of ``shown`` rows, ``drawn`` when."""
+        ours = [("shown", shown), ("after", after), ("drawn", drawn), ("current", current or None)]
+        return self._with("/rail", [("q", query or None), *ours])
 
     def history(self, thread_id: str, *, before: str) -> str:
         """The page of messages before the message ``before``."""

@@ -12,6 +12,7 @@ from flask import Blueprint, Response, request
 from enso import thread_ids
 from enso.server.htmx import VARY, HtmxRequest
 from enso.server.presenter import RAIL_ROWS, RailRequest, one_line
+from enso.server.rail_cursor import read_cursor
 from enso.server.reading import NotServed, ThreadReading
 from enso.server.refusals import Refused
 from enso.server.services import Services
@@ -20,7 +21,12 @@ from enso.urls import Urls, kept_parameters, thread_of
 
 MAX_SHOWN = 20_000
 MAX_QUERY = 500
+MAX_VERSION = 100
 MAX_FROM = 1_000
+NO_PLACE = (
+    "after names no place in the list of threads. Ask for the list again, without it, and take the "
+    "link to more from there."
+)
 NOT_THERE = (
     "What was found is not among the messages that are shown here. "
     "It is under Entries, in this thread’s menu."
@@ -47,14 +53,24 @@ def page_urls() -> Urls:
     return Urls(kept_parameters(htmx.current_url or request.url))
 
 
-def rail_request(current: str, *, in_a_hurry: bool = False) -> RailRequest:
-    """The part of the rail that this request asks for."""
+def rail_request(current: str, *, in_a_hurry: bool = False, fragment: bool = False) -> RailRequest:
+    """The part of the rail that this request asks for: ``fragment``, to put it into a page's rail.
+
+    Raises ``Refused`` 400 for a place in the rail that is none.
+    """
     shown = request.args.get("shown", RAIL_ROWS, type=int)
+    place = request.args.get("after", "") if request.path == "/rail" else ""
+    after = read_cursor(place) if place else None
+    if place and after is None:
+        raise Refused(400, "malformed-place", NO_PLACE)
     return RailRequest(
         query=request.args.get("q", "")[:MAX_QUERY],
         shown=min(max(shown, 1), MAX_SHOWN),
         current=current,
         in_a_hurry=in_a_hurry,
+        after=after,
+        drawn=request.args.get("drawn", "")[:MAX_VERSION],
+        further=fragment and after is not None,
     )
 
 
@@ -151,7 +167,7 @@ def _add_parts(pages: Blueprint, services: Services) -> None:
         current = request.args.get("current") or thread_of(htmx.current_url)
         urls = page_urls()
         if htmx.is_htmx:
-            rail = services.presenter.rail(urls, rail_request(current))
+            rail = services.presenter.rail(urls, rail_request(current, fragment=True))
             return html_answer(services.renderer.rail_rows(rail))
         opening = open_thread(services, current or None)
         return whole_page(services, urls, services.presenter.pane(urls, opening.reading))

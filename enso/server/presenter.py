@@ -20,6 +20,7 @@ from enso.server.formats import FORMATS
 from enso.server.looks import dom_token
 from enso.server.models import model_choices
 from enso.server.rail import Rail
+from enso.server.rail_cursor import RailCursor, cursor_at, first_behind
 from enso.server.reading import ThreadReading
 from enso.server.registry import ThreadRegistry
 from enso.server.shapes import mended
@@ -81,10 +82,15 @@ class RailRequest:
     """What part of the rail is asked for.
 
     ``in_a_hurry``: a thread waits to be shown beside it, and its file is not looked at for its row.
+    ``after``: the rows behind that place, of a rail that has ``shown`` rows by then and was
+    ``drawn`` at that version; with ``further`` for a browser that has those before them.
     """
 
     query: str = ""
     shown: int = RAIL_ROWS
+    after: RailCursor | None = None
+    drawn: str = ""
+    further: bool = False
     current: str = ""
     in_a_hurry: bool = False
 
@@ -109,18 +115,36 @@ class Presenter:
 
     def rail(self, urls: Urls, wanted: RailRequest) -> RailView:
         """The newest threads that fit the query, under their projects."""
-        version = self._rail.version  # before the listing: what comes between is asked for again
+        now = self._rail.version  # before the listing: what comes between is asked for again
+        # Further rows leave the others as they are, and these may have missed what was told.
+        version = wanted.drawn if wanted.further else now
         listed = self._rail.listed(wanted.query)
         threads = listed.threads
-        shown = self._with_current(listed, wanted)
-        more = urls.rail(query=wanted.query, shown=wanted.shown + MORE_ROWS, current=wanted.current)
+        start = first_behind(threads, wanted.after) if wanted.after else 0
+        end = start + (MORE_ROWS if wanted.after else wanted.shown)
+        rows = threads[start:end]
+        count = wanted.shown + (MORE_ROWS if wanted.after else 0)
+        shown = list(rows) if wanted.further else self._with_current(listed, wanted, start, end)
+        behind = len(rows) and end < len(threads)
+        more = behind and urls.further_rail(
+            query=wanted.query,
+            shown=count,
+            after=str(cursor_at(rows[-1])),
+            drawn=version,
+            current=wanted.current,
+        )
         return RailView(
-            groups=self._groups(urls, shown, wanted.current),
+            groups=self._groups(urls, shown, wanted.current, added=len(shown) > len(rows)),
             total=len(threads),
-            shown=wanted.shown,
+            shown=count,
             query=wanted.query,
             current_thread_id=wanted.current,
-            more_href=more if len(threads) > wanted.shown else None,
+            more_href=more or None,
+            newest_href=urls.rail(query=wanted.query, current=wanted.current)
+            if wanted.after
+            else None,
+            further=wanted.further,
+            missed_news=version != now,
             refresh_href=urls.rail(),
             new_thread_href=urls.fresh(),
             waiting=self._registry.waiting_count(),
@@ -133,16 +157,16 @@ class Presenter:
         )
 
     def _with_current(
-        self, listed: contract.Listed, wanted: RailRequest
+        self, listed: contract.Listed, wanted: RailRequest, start: int, end: int
     ) -> list[contract.StoredThread]:
-        """The newest threads, and behind them the open one when it fits and is older than those."""
+        """A page of threads, and behind them the open one when it fits and is not among them."""
         threads = listed.threads
-        shown = list(threads[: wanted.shown])
+        shown = list(threads[start:end])
         if not wanted.current or any(thread.id == wanted.current for thread in shown):
             return shown
         if wanted.query:
-            older = (one for one in threads[wanted.shown :] if one.id == wanted.current)
-            return [*shown, *older]
+            others = (one for one in threads if one.id == wanted.current)
+            return [*shown, *others]
         if listed.waiting and wanted.in_a_hurry:
             return shown
         current = self._host.stored_thread(wanted.current)
@@ -176,8 +200,9 @@ class Presenter:
         return asks
 
     def _groups(
-        self, urls: Urls, threads: Iterable[contract.StoredThread], current: str
+        self, urls: Urls, threads: Iterable[contract.StoredThread], current: str, *, added: bool
     ) -> list[RailGroup]:
+        """Threads under their projects; ``added``: the open one is no part of their page."""
         grouped: dict[str, list[contract.StoredThread]] = {}
         for thread in threads:
             grouped.setdefault(str(thread.cwd), []).append(thread)
@@ -188,13 +213,19 @@ class Presenter:
                 name=mended(self._rail.project_name(members[0])),
                 detail=mended(directory),
                 key=dom_token(directory),
-                rows=[self._row(urls, thread, current, now) for thread in members],
+                rows=[self._row(urls, thread, current, now, added=added) for thread in members],
             )
             for directory, members in grouped.items()
         ]
 
     def _row(
-        self, urls: Urls, thread: contract.StoredThread, current: str, now: datetime
+        self,
+        urls: Urls,
+        thread: contract.StoredThread,
+        current: str,
+        now: datetime,
+        *,
+        added: bool,
     ) -> RailRow:
         title = one_line(thread.name or thread.first_message)
         sign = self._sign(thread)
@@ -211,6 +242,7 @@ class Presenter:
             sign_word=SIGN_WORDS[sign][0],
             sign_title=SIGN_WORDS[sign][1],
             current=thread.id == current,
+            behind=added and thread.id == current,
         )
 
     def _sign(self, thread: contract.StoredThread) -> str:

@@ -141,8 +141,9 @@ class Renderer:
         return self._render("_rail.html", rail=view)
 
     def rail_rows(self, view: RailView) -> str:
-        """What stands inside ``#rail-list``: groups, rows, and the way to more."""
-        return self._render("_rail_rows.html", rail=view)
+        """What stands inside ``#rail-list``: groups, rows, the way to more; or an addition."""
+        template = "_rail_further.html" if view.further else "_rail_rows.html"
+        return self._render(template, rail=view)
 
     def history(self, view: HistoryView) -> str:
         """What replaces ``#earlier-<key>``: a page of earlier messages, behind the way to more."""

@@ -20,6 +20,7 @@ JOINED = "scripts.js"
 SCRIPTS = (
     "vendor/htmx.min.js", "vendor/hx-ws.min.js", "enso.js", "pages.js", "agent.js",
     "images.js",
+    "rail.js",
 )  # fmt: skip
 """What ``JOINED`` is made of. A file that is missing is left out: pages work without scripts."""
 BEFORE = b"(() => {\nlet began = false;\nconst begin = () => {\nif (began) return;\nbegan = true;\n"

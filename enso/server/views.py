@@ -35,6 +35,7 @@ class RailRow(Struct, frozen=True, kw_only=True):
     sign_word: str
     sign_title: str
     current: bool
+    behind: bool = False  # the open one, which is older than the rows of the page before it
 
 
 class RailGroup(Struct, frozen=True, kw_only=True):
@@ -65,10 +66,11 @@ class RailFilling(Struct, frozen=True, kw_only=True):
 
 
 class RailView(Struct, frozen=True, kw_only=True):
-    """The rail: groups of rows, and what is needed to page, filter and refresh it.
+    """The rail, or further rows of it: groups of rows, and what is needed to page, filter and
+    refresh it.
 
-    ``more_href`` asks for the same rail with more rows; ``None`` when all are shown. ``shown`` is
-    how many rows are asked for. ``query`` is the filter's text.
+    ``more_href`` asks for the rows behind these; ``None`` when there are none. ``shown`` is how
+    many rows the rail has with these. ``query`` is the filter's text.
     """
 
     groups: Sequence[RailGroup]
@@ -85,6 +87,9 @@ class RailView(Struct, frozen=True, kw_only=True):
     asks: Sequence[RailAsk] = ()
     version: str = ""  # which news it was drawn after: its follow asks for what came since
     filling: RailFilling | None = None  # while not every stored thread was looked at
+    newest_href: str | None = None  # back to the rail's top, on a page of further rows
+    further: bool = False  # these rows are put behind those that a browser has
+    missed_news: bool = False  # the rows that it has are not what they were
     find_href: str | None = None  # what of the query is said in threads; ``None`` without a query
 
 

@@ -7,7 +7,7 @@ import re
 import sys
 from pathlib import Path
 
-from playwright.sync_api import Browser, BrowserContext, Page, WebSocketRoute, expect
+from playwright.sync_api import Browser, BrowserContext, Locator, Page, WebSocketRoute, expect
 
 from tests.e2e.conftest import Shop, Start, Watched
 from tests.e2e.pages import EnsoPage, Held, until
@@ -291,6 +291,95 @@ def test_more_rows_come_and_stay(page: Page, place: Place, start: Start) -> None
     enso.row(ids[0]).click()
     enso.expect_thread(ids[0], "Errand number 1.")
     expect(enso.rows).to_have_count(MANY + 1)
+
+
+def more_link(page: Page) -> Locator:
+    """What leads to more rows."""
+    return page.get_by_role("link", name=re.compile("Show more"))
+
+
+def ids_are_unique(page: Page) -> bool:
+    """Whether no two elements of the page have one id."""
+    return page.evaluate(
+        "(all => new Set(all.map(one => one.id)).size === all.length)"
+        "([...document.querySelectorAll('[id]')])"
+    )
+
+
+def test_more_rows_are_added_behind_those_that_stay(page: Page, place: Place, start: Start) -> None:
+    """By the keyboard: the rows before are the same elements, the further ones stand behind them
+    and before the open one, which is older; the next key goes on from the first of them."""
+    ids = [
+        place.thread(f"many-{number}", f"Errand number {number}.", "Run.").thread_id
+        for number in range(1, 201)
+    ]
+    enso = EnsoPage(page, start().url)
+    enso.open(ids[0])
+    expect(enso.rows).to_have_count(PAGE + 1)
+    top = enso.rows.first.element_handle()
+    more_link(page).focus()
+    with page.expect_response(re.compile("/rail")) as answered:
+        page.keyboard.press("Enter")
+    assert answered.value.text().count("<li ") == 100
+    expect(enso.rows).to_have_count(PAGE + 101)
+    assert top.evaluate("row => row.isConnected")
+    numbers = [*range(200, 50, -1), 1]
+    assert enso.titles() == [f"Errand number {number}." for number in numbers]
+    assert ids_are_unique(page)
+    assert page.evaluate("document.activeElement.dataset.thread") == "many-150"
+    more_link(page).click()
+    expect(enso.rows).to_have_count(200)
+    assert enso.titles() == [f"Errand number {number}." for number in range(200, 0, -1)]
+    expect(enso.row(ids[0])).to_have_attribute("aria-current", "page")
+    assert ids_are_unique(page)
+    page.reload()
+    expect(enso.rows).to_have_count(PAGE + 1)
+
+
+def test_threads_that_move_while_more_rows_come_are_there_once(
+    page: Page, place: Place, start: Start
+) -> None:
+    """One of those shown, one of those to come and a new one are at the top; none is missing."""
+    ids = many(place)
+    enso = EnsoPage(page, start().url)
+    enso.open(ids[-1])
+    slow = Held(page, re.compile("/rail"))
+    more_link(page).click()
+    slow.wait()
+    place.thread("news", "News", "Yes.")
+    place.file_of(ids[5]).say("Once more", "Yes.")
+    place.file_of(ids[-9]).say("Once more", "Yes.")
+    expect(page.locator("#rail-news > div")).to_be_attached()
+    slow.let_go()
+    expect(enso.rows).to_have_count(MANY + 1)
+    moved = [f"Errand number {MANY - 8}.", "Errand number 6.", "News"]
+    rest = [f"Errand number {n}." for n in range(MANY, 0, -1)]
+    expect(page.locator("#rail-list .title").nth(2)).to_have_text(moved[2])
+    assert enso.titles() == [*moved, *(one for one in rest if one not in moved)]
+    assert ids_are_unique(page)
+
+
+def test_more_rows_go_under_their_projects_and_keep_the_query(
+    page: Page, place: Place, tmp_path: Path
+) -> None:
+    """Rows of a project that is shown join it; another one is added behind, each once."""
+    other = tmp_path / "other"
+    other.mkdir()
+    files = [place.thread(f"many-{n}", f"Errand number {n}.", "Run.").path for n in range(1, 91)]
+    for n in (3, 4, *range(50, 60)):
+        path = files[n - 1]
+        path.write_text(path.read_text().replace(str(place.project), str(other)))
+    with ServerProcess(agent_dir=place.agent_dir, projects=[place.project, other]) as server:
+        enso = EnsoPage(page, server.url)
+        enso.open("many-90")
+        enso.find.fill("errand")
+        expect(more_link(page)).to_have_attribute("href", re.compile("q=errand"))
+        expect(page.locator("#rail-list .group")).to_have_count(2)
+        more_link(page).click()
+        expect(enso.rows).to_have_count(90)
+        expect(page.locator("#rail-list .group")).to_have_count(2)
+        expect(page.locator("#rail-list .group").nth(1).locator("li")).to_have_count(12)
+        assert ids_are_unique(page)
 
 
 def test_on_a_phone_the_rail_is_a_sheet_that_closes_on_a_choice(

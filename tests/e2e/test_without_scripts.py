@@ -61,6 +61,25 @@ def test_rail_links_and_the_find_form_work(plain: EnsoPage, shop: Shop) -> None:
     plain.expect_fresh()
 
 
+def test_more_threads_are_a_page_with_a_way_back(plain: EnsoPage, shop: Shop) -> None:
+    """The rail shows what follows beside the open thread, and leads back to its top."""
+    for n in range(60):
+        thread = shop.place.thread(shop.place.new_id(), f"Plain errand {n}", "Yes.")
+    plain.go(f"/rail?q=plain+errand&current={thread.thread_id}")
+    expect(plain.rows).to_have_count(50)
+    newest = plain.titles()
+    plain.page.get_by_role("link", name=re.compile("Show more")).click()
+    expect(plain.rows).to_have_count(11)
+    *further, current = plain.titles()
+    assert sorted([*newest, *further]) == sorted(f"Plain errand {n}" for n in range(60))
+    assert current == "Plain errand 59"
+    expect(plain.row(thread.thread_id)).to_have_attribute("aria-current", "page")
+    expect(plain.log).to_contain_text("Plain errand 59")
+    plain.page.get_by_role("link", name="Back to the newest threads").click()
+    expect(plain.rows).to_have_count(50)
+    assert plain.titles() == newest
+
+
 def test_earlier_messages_are_a_link_away(plain: EnsoPage, shop: Shop) -> None:
     """A long thread shows its last page, and every earlier one behind a link."""
     turns = [text for n in range(60) for text in (f"Question {n}.", f"Answer {n}.")]

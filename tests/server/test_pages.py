@@ -153,10 +153,12 @@ def test_the_rail_pages_filters_and_keeps_the_open_thread(
     rows = re.findall(r'data-thread="(t\d+)" title', html)
     assert rows[:50] == [f"t{n:03}" for n in range(119, 69, -1)]
     assert rows[50:] == ["t001"]
-    more = re.search(r'href="(/rail\?[^"]*shown=150[^"]*)"', html)
-    assert more
-    everything = client.get(more[1].replace("&amp;", "&"), headers=PARTIAL).text
-    assert len(re.findall(r"<li ", everything)) == 120
+    more = more_of(html)
+    host.store("new", user("Came meanwhile"), assistant("Yes."))
+    further = client.get(more, headers=PARTIAL).text
+    assert rows_of(further) == [f"t{n:03}" for n in range(69, -1, -1)]
+    assert 'id="rail-more"' not in further
+    assert 'name="shown" value="150"' in further
     found = client.get("/rail?q=06+TOPIC+About", headers=PARTIAL).text
     assert re.findall(r'data-thread="(t\d+)"', found) == [
         "t106",
@@ -164,6 +166,81 @@ def test_the_rail_pages_filters_and_keeps_the_open_thread(
         "t006",
     ]
     assert "No title fits" in client.get("/rail?q=nothing+like+it", headers=PARTIAL).text
+
+
+def rows_of(html: str) -> list[str]:
+    """The threads of a rail's rows, in their order."""
+    return re.findall(r'data-thread="([^"]+)" title', html)
+
+
+def more_of(html: str) -> str:
+    """Where a rail leads to more."""
+    found = re.search(r'id="rail-more"><a href="([^"]+)"', html)
+    assert found, "the rail leads to no more rows"
+    return found[1].replace("&amp;", "&")
+
+
+def test_an_answer_with_more_rows_does_not_grow_with_those_before(
+    host: FakeHost, client: FlaskClient
+) -> None:
+    """Page after page of a query: each row once, and no answer has more rows or bytes."""
+    for n in range(1000):
+        host.store(f"t{n:04}", user(f"About topic {n:04}"), assistant("Yes."))
+    html = client.get("/rail?q=topic", headers=PARTIAL).text
+    seen = rows_of(html)
+    sizes = list[int]()
+    while 'id="rail-more"' in html:
+        html = client.get(more_of(html), headers=PARTIAL).text
+        sizes.append(
+            len(re.sub(r"(<time[^>]*>)[^<]*", r"\1", html))
+        )  # ages are as long as they are
+        assert len(rows_of(html)) <= 100
+        seen += rows_of(html)
+    assert seen == [f"t{n:04}" for n in range(999, -1, -1)]
+    assert len(sizes) == 10
+    assert max(sizes) < sizes[0] + 500, "no answer is a row longer than the first"
+
+
+def test_more_rows_go_on_behind_a_row_that_moved_or_went(
+    host: FakeHost, client: FlaskClient
+) -> None:
+    """The place is that of the last row when it was shown; none behind it is skipped or shown
+    before. What the browser missed is asked for anew."""
+    for n in range(60):
+        host.store(f"t{n:02}", user(f"About topic {n:02}"), assistant("Yes."))
+    more = more_of(client.get("/rail", headers=PARTIAL).text)
+    assert ".t10&" in more
+    host.store("t10", user("Moved up"), assistant("Yes."))
+    assert rows_of(client.get(more, headers=PARTIAL).text) == [f"t{n:02}" for n in range(9, -1, -1)]
+    missed = re.sub(r"drawn=[^&]*", "drawn=before", more)
+    assert 'hx-target="#rail-news"' in client.get(missed, headers=PARTIAL).text
+
+
+def test_without_scripts_more_rows_are_a_page_with_a_way_back(
+    host: FakeHost, client: FlaskClient
+) -> None:
+    """The rows that follow, the open thread among them, and links on and back."""
+    for n in range(160):
+        host.store(f"t{n:03}", user(f"About topic {n:03}"), assistant("Yes."))
+    second = client.get(more_of(client.get("/threads/t159?theme=dark").text))
+    assert is_whole_page(second)
+    assert rows_of(second.text) == [*(f"t{n:03}" for n in range(109, 9, -1)), "t159"]
+    back = re.search(r'href="([^"]+)">Back to the newest threads', second.text)
+    assert back
+    third = client.get(more_of(second.text))
+    assert rows_of(third.text) == [*(f"t{n:03}" for n in range(9, -1, -1)), "t159"]
+    first = client.get(back[1].replace("&amp;", "&")).text
+    assert rows_of(first)[:50] == [f"t{n:03}" for n in range(159, 109, -1)]
+    assert "theme=dark" in back[1]
+
+
+@pytest.mark.parametrize("place", ["x", "1.", ".t1", "1.a/b", "9" * 40 + ".t1", "\u0663.t1"])
+def test_a_place_in_the_rail_that_is_none_is_refused(client: FlaskClient, place: str) -> None:
+    """It says what is wrong and what to do; elsewhere the parameter means nothing."""
+    answer = client.get("/rail", query_string={"after": place}, headers=PARTIAL)
+    assert answer.status_code == 400
+    assert "after names no place in the list of threads" in answer.text
+    assert client.get("/", query_string={"after": place}).status_code == 200
 
 
 def test_the_rail_says_how_far_the_first_look_is(host: FakeHost, client: FlaskClient) -> None:
