@@ -17,6 +17,7 @@ import gzip
 import json
 import os
 import queue
+import signal
 import statistics
 import subprocess
 import sys
@@ -26,7 +27,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from benchmarks.memory import own_peak, peak
+from benchmarks.memory import children_of, own_peak, peak
 from benchmarks.rows import HEAD, Cost, Row, tell
 from benchmarks.storage import PI, Pi, Run, installed_pi, kept_at, made, measured, of_pi
 from benchmarks.stores import many_sessions
@@ -179,7 +180,9 @@ def ours(work: str, agent_dir: Path) -> None:
     with tempfile.TemporaryDirectory() as cache:
         seconds = seconds_of(work, agent_dir, Path(cache))
         print(json.dumps({"seconds": seconds, "mebibytes": own_peak()}), flush=True)
-        os._exit(0)  # a first fill that goes on is not waited for
+        for helper in children_of(os.getpid()):  # a fill that goes on is not waited for
+            os.kill(helper, signal.SIGKILL)
+        os._exit(0)
 
 
 def held(agent_dir: Path) -> None:
