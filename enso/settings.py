@@ -49,7 +49,7 @@ class Settings(BaseModel):
     cache_dir: Path = Field(
         default_factory=default_cache_dir,
         validation_alias="ENSO_CACHE_DIR",
-        description="Where what can be derived again is kept; may be deleted at any time.",
+        description="Where caches are kept; may be deleted at any time.",
     )
     runtime: Literal["builtin", "pi", "auto"] = Field(
         "builtin", validation_alias="ENSO_RUNTIME", description="What runs a thread."
@@ -61,18 +61,18 @@ class Settings(BaseModel):
         600,
         gt=0,
         validation_alias="ENSO_IDLE_SECONDS",
-        description="How long an idle live thread is held before its runtime is let go.",
+        description="How long a live thread may be idle before its runtime is ended.",
     )
     spend_limit: float | None = Field(
         None,
         gt=0,
         validation_alias="ENSO_SPEND_LIMIT",
-        description="US dollars that one thread may spend before it asks.",
+        description="US dollars that one thread may spend before it asks you.",
     )
     token: SecretStr | None = Field(
         None,
         validation_alias="ENSO_TOKEN",
-        description="Required to listen anywhere but on loopback.",
+        description="Access token; required to listen anywhere but on loopback.",
     )
 
     @classmethod
