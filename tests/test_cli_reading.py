@@ -7,6 +7,7 @@ import os
 import socket
 import subprocess
 import sys
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -16,6 +17,7 @@ from hypothesis import strategies as st
 from enso import wire
 from enso.cli.terminal import say
 from tests.e2e.places import Place, assistant
+from tests.rights import bound
 from tests.server_process import FOREIGN_KEYS, ROOT, ServerProcess
 
 HOSTILE = "\x1b]0;title\x07 \x1b[31mred \u202e backwards"
@@ -41,7 +43,7 @@ def enso(
     }
     inherited |= {"PI_CODING_AGENT_DIR": str(place.agent_dir), "ENSO_PROJECTS": str(place.project)}
     return subprocess.run(
-        [sys.executable, "-m", "enso", *words],
+        bound([sys.executable, "-m", "enso", *words]),
         cwd=ROOT,
         env=inherited | environment,
         stdin=stdin,
@@ -240,3 +242,32 @@ def test_nothing_that_is_said_steers_a_terminal(text: str) -> None:
         say(text)
     assert not [one for one in told.getvalue() if one < " " and one not in "\n\t"]
     assert "\x7f" not in told.getvalue()
+
+
+@pytest.fixture
+def closed(place: Place, request: pytest.FixtureRequest) -> Iterator[Path]:
+    """A directory or a file of the store that nobody may read."""
+    [path] = place.agent_dir.glob(request.param)
+    mode = path.stat().st_mode
+    path.chmod(0)
+    yield path
+    path.chmod(mode)
+
+
+@pytest.mark.parametrize("closed", ["sessions", "sessions/*"], indirect=True)
+def test_a_store_that_may_not_be_read_is_not_an_empty_one(place: Place, closed: Path) -> None:
+    """What is closed is named, with what to do, by the list and by the doctor."""
+    listed = enso(place, "threads")
+    assert (listed.returncode, listed.stdout) == (2, b"")
+    assert f"{closed} cannot be read" in listed.stderr.decode()
+    assert b"Give the user that runs Enso the right to it." in listed.stderr
+    assert f"{closed} cannot be read" in enso(place, "doctor").stdout.decode()
+
+
+@pytest.mark.parametrize("closed", ["sessions/*/*_first.jsonl"], indirect=True)
+def test_a_thread_that_may_not_be_read_is_named_by_the_doctor(place: Place, closed: Path) -> None:
+    """The others are listed."""
+    assert enso(place, "threads").stdout.decode().split()[0] == "second"
+    done = enso(place, "doctor")
+    assert done.returncode == 1
+    assert f"{closed} cannot be read: its threads are not listed" in done.stdout.decode()

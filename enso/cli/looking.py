@@ -17,7 +17,7 @@ from enso.server.ages import age_words
 from enso.server.exports import Download
 from enso.server.formats import FORMATS
 from enso.server.presenter import one_line
-from enso.server.readings import Readings
+from enso.server.readings import Check, Readings
 
 Given: TypeAlias = Namespace
 LONGEST_TITLE = 80
@@ -29,12 +29,18 @@ def threads(store: Readings, given: Given) -> int:
     if "json" in given:
         sys.stdout.write(f"{found.model_dump_json()}\n")
         return 0
+    if not found.threads and (faults := [one for one in store.checks() if _hides_threads(one)]):
+        return complain(" ".join(f"{one.said}. {one.what_to_do}" for one in faults))
     if not found.threads:
         say("No thread. Name other directories with --project or ENSO_PROJECTS.")
         return 0
     for line in _columns([_row(store, thread) for thread in found.threads]):
         say(line)
     return 0
+
+
+def _hides_threads(check: Check) -> bool:
+    return check.state == "bad" and check.about in {"agent directory", "sessions"}
 
 
 def _row(store: Readings, thread: wire.StoredThread) -> list[str]:

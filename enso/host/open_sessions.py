@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from pathlib import Path
+from typing import Final
 from weakref import WeakValueDictionary
 
 from enso.host.contract import (
@@ -24,6 +25,11 @@ from enso.host.session_fork import forked_entries, is_conversation
 from enso.host.session_listing import SessionListing
 from enso.projects import Projects
 from enso.thread_ids import is_thread_id, refused_id_sentence
+
+_NOT_READ: Final = (
+    "A thread is stored under this id, but {} cannot be read. Give the user that runs Enso the "
+    "right to it, or begin a new thread."
+)
 
 
 class OpenSessions:
@@ -59,6 +65,8 @@ class OpenSessions:
             session = self._unstored_forks[thread_id]
             self._require_served(session.cwd)
         else:
+            if (path := self._listing.unreadable(thread_id)) is not None:
+                raise SessionUnreadable(thread_id, _NOT_READ.format(path))
             directory = new_session_directory()
             self._require_served(directory)
             session = SessionFile.create(self._sessions_dir, thread_id, directory)

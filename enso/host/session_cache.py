@@ -30,6 +30,7 @@ class RowCache:
 
     def __init__(self, path: Path, sessions_dir: Path) -> None:
         self._path = path
+        self._refused = False
         self._begin = f"Enso listing {_VERSION} {sessions_dir.absolute()}\0".encode(
             "utf-8", "surrogateescape"
         )
@@ -46,13 +47,20 @@ class RowCache:
         return {file.path: file for file in files}
 
     def save(self, files: Iterable[RowFile]) -> None:
-        """Write what is known; what the disk refuses is logged, and nothing is lost by it."""
+        """Write what is known; what the disk refuses is logged once, and nothing is lost by it."""
         content = msgpack.encode(list(files))
         try:
             self._path.parent.mkdir(parents=True, exist_ok=True)
             self._replace(content)
         except OSError as error:
-            log.warning("The listing could not be kept for the next start: %s", error)
+            if not self._refused:
+                log.warning(
+                    "The list of threads could not be kept for the next start: %s: %s. "
+                    "ENSO_CACHE_DIR names another place for caches.",
+                    self._path.parent,
+                    error.strerror or error,
+                )
+            self._refused = True
 
     def _replace(self, content: bytes) -> None:
         # Made for its owner alone, and seen under its name only when it is whole.

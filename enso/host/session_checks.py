@@ -7,14 +7,26 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from enso.host.contract import Check
+from enso.host.session_files import unreadable_paths
 
 
 def directory_checks(sessions_dir: Path) -> Iterator[Check]:
     """The agent directory and the sessions directory in it."""
     agent_dir = sessions_dir.parent
     yield _check("agent directory", agent_dir)
-    if sessions_dir.exists():
-        yield _check("sessions", sessions_dir)
+    if os.path.exists(sessions_dir):  # noqa: PTH110 - asks of what may not be looked at, too
+        checked = _check("sessions", sessions_dir)
+        unread = _unread(sessions_dir) if checked.state == "good" else None
+        yield unread or checked
+
+
+def _unread(sessions_dir: Path) -> Check | None:
+    """What of the sessions cannot be read; ``None`` when all can."""
+    paths = unreadable_paths(sessions_dir)
+    if not paths:
+        return None
+    others = f", and {len(paths) - 1:,} more like it" if len(paths) > 1 else ""
+    return _refused("sessions", paths[0], f"read{others}: its threads are not listed")
 
 
 def _check(about: str, directory: Path) -> Check:
@@ -42,7 +54,7 @@ def _missing(about: str, directory: Path) -> Check:
     return _refused(about, parent, f"written: {directory} cannot be made in it")
 
 
-def _refused(about: str, directory: Path, what: str) -> Check:
+def _refused(about: str, directory: Path | str, what: str) -> Check:
     return Check(
         about=about,
         state="bad",

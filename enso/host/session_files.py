@@ -157,6 +157,18 @@ def _states(directory: str, descriptor: int, names: Iterable[str]) -> list[Found
     return found
 
 
+def is_unreadable(path: str) -> bool:
+    """Whether a file or directory is there that this process may not read."""
+    return os.path.exists(path) and not os.access(path, os.R_OK)  # noqa: PTH110 - many are asked
+
+
+def unreadable_paths(sessions_dir: Path) -> list[str]:
+    """The directories of session files, and the session files, that may not be read, in order."""
+    directories = [entry.path for entry in _entries(sessions_dir) if _is_dir(entry)]
+    files = (f"{one}/{name}" for one in directories for name in _session_names(one))
+    return sorted(path for path in (*directories, *files) if is_unreadable(path))
+
+
 def linked_directories(sessions_dir: Path) -> list[Path]:
     """The directories of session files that are symbolic links: a watch does not follow them."""
     found = _entries(sessions_dir)

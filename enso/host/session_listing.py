@@ -22,7 +22,7 @@ from enso.host.contract import Listed, StoredThread
 from enso.host.file_stamp import FileStamp, stamp_of
 from enso.host.precedence import Precedence, answers
 from enso.host.session_cache import RowCache
-from enso.host.session_files import FoundFile, Look, SessionFiles
+from enso.host.session_files import FoundFile, Look, SessionFiles, is_unreadable
 from enso.host.session_fill import FIRST_FILES, Fill, MakeFill, ToLook
 from enso.host.session_look import RowFile, look_at
 from enso.host.session_order import RowOrder
@@ -75,6 +75,7 @@ class SessionListing:
         self._looks_begun = 0
         self._order = RowOrder(projects)
         self._unread = UnreadFiles()
+        self._rowless: set[str] = set()
         self._changed: set[str] = set()
         self._before = _Before(frozenset(), 0)
         self._precedence = precedence
@@ -144,6 +145,13 @@ class SessionListing:
             self._look(everything=not self.is_told)
             known = self._known(thread_id)
         return known
+
+    def unreadable(self, thread_id: str) -> str | None:
+        """A file that is this thread by its name, and may not be read; ``None`` without one."""
+        ending = f"_{thread_id}.jsonl"
+        with self._lock:
+            named = [path for path in self._rowless if path.endswith(ending)]
+        return next((path for path in named if is_unreadable(path)), None)
 
     # -- being told -------------------------------------------------------------------------------
 
@@ -368,7 +376,9 @@ class SessionListing:
                     continue
                 if file is None:
                     gone.append(one.path)
+                    self._rowless.add(one.path)
                 else:
+                    self._rowless.discard(one.path)
                     (news if one.news or file.stamp != one.stamp else known).append(file)
             self._put(known, news=False)
             self._put(news, gone)
@@ -388,7 +398,10 @@ class SessionListing:
         looked = look_at(file.path, file.earlier)
         with self._lock:
             self.counters.files_read += 1
-            if looked is not None:
+            if looked is None:
+                self._rowless.add(file.path)
+            else:
+                self._rowless.discard(file.path)
                 self.counters.bytes_read += _bytes_due(looked.stamp, file.earlier)
         return looked
 
