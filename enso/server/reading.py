@@ -306,7 +306,7 @@ class Reader:
             model=model_in_use(self._host, model, state.entries),
             what_to_do="" if model else self._host.readiness(state.entries).what_to_do,
             dialogs=tuple(dialog_shape(dialog) for dialog in state.dialogs.values()),
-            queue=tuple(queue_shape(state.queue)),
+            queue=tuple(queue_shape(_waiting(live))),
             surface=shown_surface(state.surface),
         )
 
@@ -380,3 +380,13 @@ def _window(
     if since is not None:
         return page_from(messages, since)
     return first_page(messages) if light else last_page(messages)
+
+
+def _waiting(live: LiveThread) -> tuple[contract.QueuedPrompt, ...]:
+    """What is queued: also what was taken a moment ago, the news of which is still on its way.
+
+    What the runtime has no more, but nobody was told so of yet, is still shown.
+    """
+    now = live.hosted.runtime.queued()
+    ids = {item.id for item in now}
+    return (*(item for item in live.state.queue if item.id not in ids), *now)
